@@ -1,0 +1,1 @@
+"""The command line: renders and sends commands, decides nothing."""

@@ -1,0 +1,1 @@
+"""The pure engine: values and functions; no I/O, clock, ids or randomness."""

@@ -1,0 +1,1 @@
+"""Message dialects: measure, render, clear and summary message, one file a dialect."""

@@ -1,0 +1,1 @@
+"""Replay of recordings: policies side by side, metrics, reports."""

@@ -1,0 +1,1 @@
+"""Readers of recorded sessions, one file a format."""
