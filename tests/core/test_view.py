@@ -120,16 +120,12 @@ def test_an_orphan_result_is_left_out_of_the_view() -> None:
     )
     for state in (FULL, fold_records([cleared])):
         view = View(outline, state)
-        assert list(view.rows())[1] == MessageRow(
-            index=1, edits=(Hidden(part=0), Hidden(part=1))
-        )
+        assert list(view.rows())[1] == MessageRow(index=1, edits=(Hidden(part=0), Hidden(part=1)))
         assert view.measure() == Measure(tokens=2, bytes=0)
 
 
 def test_a_message_with_results_and_user_text_never_starts_a_turn() -> None:
-    mixed = MessageOutline(
-        parts=(output("a", 5), Part(kind="user", tokens=3)), starts_turn=True
-    )
+    mixed = MessageOutline(parts=(output("a", 5), Part(kind="user", tokens=3)), starts_turn=True)
     feedback = MessageOutline(
         parts=(Part(kind="feedback", tokens=5), Part(kind="user", tokens=3)), starts_turn=True
     )
