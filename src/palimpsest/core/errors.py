@@ -133,7 +133,7 @@ class ContextBudgetExceededError(RefusalError):
 
     def __str__(self) -> str:
         budget = self.budget
-        over = []
+        over: list[str] = []
         if self.estimate_tokens > budget.input_limit:
             over.append(
                 f"This request needs {self.estimate_tokens:,} tokens; {budget.input_limit:,} fit "

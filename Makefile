@@ -1,0 +1,61 @@
+# One line a target: `make help`. Each target sets up what it needs; PYTHON=… picks an interpreter.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+FIT := import sys; sys.exit(sys.version_info < (3, 11))
+ifndef PYTHON
+PYTHON := $(shell for name in python3 python3.13 python3.12 python3.11; do \
+	"$$name" -c '$(FIT)' 2>/dev/null && { echo "$$name"; exit; }; done; echo python3)
+endif
+VERSION := $(shell $(PYTHON) -c 'import sys; print(*sys.version_info[:3], sep=".")' 2>/dev/null)
+BIN := .venv/bin
+READY := .venv/ready-$(VERSION)
+
+SAMPLE := src/palimpsest/lab/samples/inventory.json
+FILES ?= $(SAMPLE)
+
+.PHONY: help check test demo bench soak-short docs
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
+
+check: $(READY) ## Formatting, lint, types, layers, leaked paths, docs
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/pyright
+	$(BIN)/lint-imports --no-logo
+	@echo 'no registry host or machine path in a tracked file'
+	@git grep -nIE 'p[y]pi\.org|p[y]thonhosted|registry\.n[p]mjs|/[w]ork/|/[r]oot/|/[f]arm/' \
+		&& exit 1 || test $$? -eq 1
+	$(BIN)/mkdocs build --strict --quiet
+
+test: $(READY) ## All tests but the soak; branch coverage ≥ 95 %, of the core ≥ 99 %
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest --ignore=tests/soak
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report --fail-under=95
+	$(BIN)/coverage report --fail-under=99 --include='src/palimpsest/core/*'
+
+demo: $(READY) ## Replay the packaged sample (FILES='a.jsonl b.json' for your own) into demo-report.html
+	$(BIN)/palimpsest replay $(FILES) --html demo-report.html
+
+bench: $(READY) ## Measure, and print the figures
+	@for file in bench/*.py; do echo "== $$file"; $(BIN)/python $$file; done
+
+soak-short: $(READY) ## Long seeded histories through the engine, at most 5 minutes
+	$(BIN)/pytest tests/soak
+
+docs: $(READY) ## Build the manual into site/
+	$(BIN)/mkdocs build --strict
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c '$(FIT)' || { echo 'make: Python 3.11 or newer is needed; name one with PYTHON=…' >&2; exit 1; }
+	@echo "setting up .venv with $(PYTHON) $(VERSION)"
+	$(PYTHON) -m venv --clear .venv
+	$(BIN)/python -m pip install -qq --upgrade -c constraints.txt pip
+	$(BIN)/python -m pip install -qq -c constraints.txt --build-constraint constraints.txt \
+		-e . --group dev --group docs
+	@touch $@

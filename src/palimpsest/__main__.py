@@ -1,0 +1,5 @@
+"""``python -m palimpsest``."""
+
+from palimpsest.cli.main import run
+
+run()

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from palimpsest import __version__
+from palimpsest.cli.main import app, run
+from palimpsest.core.errors import NothingToCompactError, PalimpsestError, UnknownFormatError
+
+
+def test_version() -> None:
+    result = CliRunner().invoke(app, ["--version"])
+    assert (result.exit_code, result.output) == (0, f"palimpsest {__version__}\n")
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])
+def test_help_shows_examples(arguments: list[str]) -> None:
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0
+    assert "never loses a word" in result.output
+    assert "  palimpsest --version" in result.output
+
+
+def test_an_unknown_command_is_a_usage_error() -> None:
+    result = CliRunner().invoke(app, ["erase"])
+    assert result.exit_code == 2
+    assert "erase" in result.stderr
+    assert result.stdout == ""
+
+
+def _run_raising(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> int | str | None:
+    commands = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None)
+
+    @commands.command()
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(sys, "argv", ["palimpsest"])
+    with pytest.raises(SystemExit) as exit_:
+        run(commands)
+    return exit_.value.code
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "sentence"),
+    [
+        (
+            UnknownFormatError("xml", ("pi", "kimi")),
+            2,
+            "There is no format 'xml'. Known formats: pi, kimi.",
+        ),
+        (NothingToCompactError("one turn."), 1, "Nothing to compact: one turn."),
+        (PalimpsestError("It broke."), 1, "It broke."),
+        (PermissionError(13, "Permission denied", "a.json"), 1, "a.json: Permission denied"),
+    ],
+)
+def test_an_error_is_one_sentence_and_a_status(
+    error: Exception,
+    status: int,
+    sentence: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert _run_raising(error, monkeypatch) == status
+    assert capsys.readouterr() == ("", f"palimpsest: {sentence}\n")
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(KeyboardInterrupt(), 130), (BrokenPipeError(32, "EPIPE"), 1)]
+)
+def test_interrupts_and_closed_pipes_end_quietly(
+    error: BaseException,
+    status: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert _run_raising(error, monkeypatch) == status
+    assert capsys.readouterr().err.strip() == ""
+
+
+def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(OSError, match="no file"):
+        _run_raising(OSError("no file is named"), monkeypatch)
+
+
+def test_the_module_runs_as_a_program() -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "palimpsest", "--version"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"palimpsest {__version__}\n", "")
+
+
+def test_a_reader_that_left_is_no_error() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-W", "error", "-m", "palimpsest", "--help"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert (process.stderr.read(), process.wait()) == (b"", 1)

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import pickle
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from palimpsest.core import errors
+from palimpsest.core.budget import Budget
+from palimpsest.core.errors import (
+    ContextBudgetExceededError,
+    FailureError,
+    InvalidRecordError,
+    InvalidSettingError,
+    NotARecordingError,
+    NothingToCompactError,
+    PalimpsestError,
+    RefusalError,
+    SummaryRejectedError,
+    UnknownFormatError,
+    UsageError,
+)
+
+BUDGET = Budget(window=32_000, reserved_output=1_000, byte_limit=5_000)
+
+
+def _family(root: type[PalimpsestError]) -> Iterator[type[PalimpsestError]]:
+    yield root
+    for child in root.__subclasses__():
+        if child.__module__ == errors.__name__:
+            yield from _family(child)
+
+
+def _drawn(cls: type[PalimpsestError]) -> str:
+    depth = len(cls.__mro__) - len(PalimpsestError.__mro__)
+    branch = rf"(?:[│ ]  ){{{depth - 1}}}[├└]─ " if depth else ""
+    return rf"^ {{4}}{branch}{cls.__name__}\b"
+
+
+@pytest.mark.parametrize("cls", list(_family(PalimpsestError)))
+def test_every_class_stands_in_the_drawn_tree(cls: type[PalimpsestError]) -> None:
+    assert re.search(_drawn(cls), str(errors.__doc__), re.MULTILINE)
+
+
+def test_codes_are_unique() -> None:
+    codes = [cls.code for cls in _family(PalimpsestError)]
+    assert len(codes) == len(set(codes))
+
+
+@pytest.mark.parametrize(
+    ("error", "family", "status", "text"),
+    [
+        (
+            InvalidSettingError("window", -1, "a positive integer"),
+            UsageError,
+            2,
+            "window must be a positive integer, not -1.",
+        ),
+        (
+            UnknownFormatError("xml", ("kimi", "pi")),
+            UsageError,
+            2,
+            "There is no format 'xml'. Known formats: kimi, pi.",
+        ),
+        (
+            NotARecordingError("notes.txt", "no line is JSON."),
+            UsageError,
+            2,
+            "notes.txt is not a recording: no line is JSON.",
+        ),
+        (
+            NothingToCompactError("this conversation has one turn."),
+            RefusalError,
+            1,
+            "Nothing to compact: this conversation has one turn.",
+        ),
+        (
+            InvalidRecordError("checkpoint", "summary", "is blank"),
+            FailureError,
+            1,
+            "checkpoint: summary is blank.",
+        ),
+        (
+            SummaryRejectedError("the reply was cut off."),
+            FailureError,
+            1,
+            "The summary was rejected: the reply was cut off.",
+        ),
+    ],
+)
+def test_an_error_carries_facts_and_says_one_sentence(
+    error: PalimpsestError, family: type[PalimpsestError], status: int, text: str
+) -> None:
+    assert isinstance(error, family)
+    assert error.exit_status == status
+    assert str(error) == text
+    copy = pickle.loads(pickle.dumps(error))
+    assert (type(copy), vars(copy), str(copy)) == (type(error), vars(error), text)
+
+
+def test_an_exceeded_token_budget_says_what_needs_what() -> None:
+    error = ContextBudgetExceededError(BUDGET, 31_200, 4_000, 24_000)
+    assert str(error).startswith(
+        "This request needs 31,200 tokens; 29,400 fit (window 32,000 − 1,000 answer − 1,600 "
+        "safety). 24,000 tokens are system text and tools, which compaction cannot shrink; "
+        "7,200 are history. The history is preserved."
+    )
+    assert "bytes" not in str(error)
+
+
+def test_an_exceeded_byte_budget_and_the_cause_are_named() -> None:
+    error = ContextBudgetExceededError(BUDGET, 100, 9_000, 200, "The summary timed out.")
+    assert str(error).startswith("This request holds 9,000 bytes; 5,000 may be sent at once. 200 ")
+    assert "0 are history. Compaction did not help: The summary timed out." in str(error)
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)

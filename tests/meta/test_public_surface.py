@@ -1,0 +1,57 @@
+"""The public names, held by a list: a name is added or removed here on purpose."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import palimpsest
+
+PUBLIC = ["__version__"]
+
+HEAVY = {"pydantic_ai", "pydantic", "typer", "rich", "anthropic", "openai", "google", "httpx2"}
+
+
+def test_the_public_names_are_these() -> None:
+    assert palimpsest.__all__ == PUBLIC
+    assert set(palimpsest.__all__) <= set(dir(palimpsest))
+
+
+@pytest.mark.parametrize("name", palimpsest.__all__)
+def test_every_public_name_resolves(name: str) -> None:
+    vars(palimpsest).pop(name, None)
+    value = getattr(palimpsest, name)
+    assert getattr(palimpsest, name) is value
+
+
+def test_other_names_are_refused() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nothing_of_ours'"):
+        _ = palimpsest.nothing_of_ours
+
+
+def test_type_checkers_see_every_public_name() -> None:
+    tree = ast.parse(Path(str(palimpsest.__file__)).read_text(encoding="utf-8"))
+    typed = {
+        alias.asname
+        for block in tree.body
+        if isinstance(block, ast.If)
+        for statement in block.body
+        if isinstance(statement, ast.ImportFrom)
+        for alias in statement.names
+    }
+    assert typed == set(palimpsest.__all__)
+
+
+@pytest.mark.parametrize(
+    ("module", "allowed"), [("palimpsest", set[str]()), ("palimpsest.cli.main", {"typer"})]
+)
+def test_importing_pulls_in_nothing_heavy(module: str, allowed: set[str]) -> None:
+    script = f"import sys, {module}; print(*sorted({{m.split('.')[0] for m in sys.modules}}))"
+    loaded = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert HEAVY.intersection(loaded) <= allowed
