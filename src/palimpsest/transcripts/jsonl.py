@@ -104,7 +104,7 @@ def read_documents(data: bytes) -> tuple[list[Json], str]:
         return [from_json(data)], ""
     except ValueError:
         text = data.decode(errors="replace").strip(" \t\r\n\x00")
-    found = list[Json]()
+    found: list[Json] = []
     position = 0
     while position < len(text):
         try:
