@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     from palimpsest.transcripts.recording import RecordedMessage as RecordedMessage
     from palimpsest.transcripts.recording import Recording as Recording
     from palimpsest.transcripts.recording import RecordingCounts as RecordingCounts
+    from palimpsest.transcripts.rewrite import rewrite as rewrite
+    from palimpsest.transcripts.view import CompactedView as CompactedView
 
 _HOMES = {
+    "CompactedView": "palimpsest.transcripts.view",
     "FORMATS": "palimpsest.transcripts.read",
     "FoundPath": "palimpsest.transcripts.read",
     "Problem": "palimpsest.transcripts.recording",
@@ -28,10 +31,12 @@ _HOMES = {
     "expand_paths": "palimpsest.transcripts.read",
     "read_paths": "palimpsest.transcripts.read",
     "read_recordings": "palimpsest.transcripts.read",
+    "rewrite": "palimpsest.transcripts.rewrite",
 }
 
 __all__ = [
     "FORMATS",
+    "CompactedView",
     "FoundPath",
     "Problem",
     "RecordedCompaction",
@@ -41,6 +46,7 @@ __all__ = [
     "expand_paths",
     "read_paths",
     "read_recordings",
+    "rewrite",
 ]
 
 

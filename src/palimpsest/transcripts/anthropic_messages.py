@@ -69,8 +69,10 @@ def read(path: Path, document: Json) -> list[Built]:
 
 
 def _is_roo(messages: Sequence[Json]) -> bool:
-    first = as_record(messages[0] if messages else None)
-    return text_of(first.get("content")).lstrip().startswith("<task>")
+    """Whether the client wraps what the person types, so that bare text in the role is its own."""
+    users = [m for m in map(as_record, messages) if m.get("role") == "user"]
+    texts = [as_record(b).get("text") for m in users for b in as_list(m.get("content"))]
+    return any(as_text(text).startswith(("<task>", "<environment_details>")) for text in texts)
 
 
 def _roo_typed(text: str) -> bool:

@@ -57,10 +57,11 @@ _INJECTED = (
 
 def read(path: Path) -> list[Built]:
     """Every session of the file, in order of appearance."""
-    return _load(path, slim=True)[1]
+    return load(path, slim=True)[1]
 
 
-def _load(path: Path, *, slim: bool) -> tuple[list[Node], list[Built]]:
+def load(path: Path, *, slim: bool) -> tuple[list[Node], list[Built]]:
+    """The lines of the file and its sessions; ``slim`` leaves out copies for the interface."""
     problems = list[Problem]()
     nodes = [_node(entry, slim=slim) for entry in read_entries(path, problems)]
     sessions = split_sessions(nodes)

@@ -71,13 +71,18 @@ def line_format(path: Path) -> LineFormat | None:
     return None
 
 
+def results_in(document: Json) -> list[Json]:
+    """The results in a list of tau-bench results, one session each; empty for anything else."""
+    results = as_list(document)
+    return results if all("traj" in as_record(item) for item in results) else []
+
+
 def document_format(document: Json) -> DocumentFormat | None:
     """The format of a whole JSON document; None where its shape is unknown."""
+    if results_in(document):
+        return "openai-chat"
     if isinstance(document, list):
-        records = [as_record(item) for item in document]
-        if records and all("traj" in record for record in records):
-            return "openai-chat"
-        return _message_format(records)
+        return _message_format([as_record(item) for item in document])
     return _object_format(as_record(document))
 
 

@@ -21,12 +21,8 @@ def read(path: Path, document: Json) -> list[Built]:
     """The one session of a trajectory, or of an old bare list of messages."""
     fields = as_record(document)
     messages = document if isinstance(document, list) else as_list(fields.get("messages"))
-    ends = [index for index, item in enumerate(messages) if as_record(item).get("role") == "exit"]
     builder = HistoryBuilder(path, range(len(messages)), has_lines=False)
-    shown = [item for index, item in enumerate(messages) if index not in ends]
-    builder.set_aside("exit", len(ends))
-    # The exit record is the last one, so positions of the others stay what they are.
-    system = openai_chat.add_messages(builder, shown)
+    system = openai_chat.add_messages(builder, messages, except_role="exit")
     info = as_record(fields.get("info"))
     model = as_record(as_record(info.get("config")).get("model")).get("model_name")
     status = as_text(info.get("exit_status")).lower()

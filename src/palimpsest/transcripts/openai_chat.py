@@ -29,6 +29,7 @@ from palimpsest.transcripts.content import (
     text_of,
 )
 from palimpsest.transcripts.content import block_content as block_of
+from palimpsest.transcripts.detect import results_in
 from palimpsest.transcripts.history import Built, HistoryBuilder, Origin
 from palimpsest.transcripts.recording import RecordingCounts
 
@@ -63,10 +64,9 @@ _INJECTED = (
 
 def read(path: Path, document: Json) -> list[Built]:
     """The sessions of one JSON document: several for a list of tau-bench results."""
+    if results := results_in(document):
+        return [_tau(path, as_record(result)) for result in results]
     if isinstance(document, list):
-        results = [as_record(item) for item in document]
-        if results and all("traj" in result for result in results):
-            return [_tau(path, result) for result in results]
         return [_session(path, document, path.stem, {})]
     fields = as_record(document)
     if "traj" in fields:
@@ -112,12 +112,19 @@ def final_answer(fields: Record) -> Record:
     return {} if repeated else answer
 
 
-def add_messages(builder: HistoryBuilder, messages: Sequence[Json]) -> str:
-    """Add a list of messages and give the system text that stands in front of them."""
+def add_messages(
+    builder: HistoryBuilder, messages: Sequence[Json], *, except_role: str = ""
+) -> str:
+    """Add a list of messages and give the system text that stands in front of them.
+
+    Records of the role ``except_role`` are set aside.
+    """
     system = list[str]()
     for index, item in enumerate(messages):
         message = as_record(item)
-        if message.get("role") in {"system", "developer"} and len(system) == index:
+        if except_role and message.get("role") == except_role:
+            builder.set_aside(except_role)
+        elif message.get("role") in {"system", "developer"} and len(system) == index:
             system.append(text_of(message.get("content")))
             builder.set_aside("system")
         else:

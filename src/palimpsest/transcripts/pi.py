@@ -52,10 +52,11 @@ _ENTRIES_IN_CONTEXT = frozenset({"message", "custom_message", "branch_summary"})
 
 def read(path: Path) -> list[Built]:
     """Every session of the file; each begins at a header."""
-    return _load(path)[1]
+    return load(path)[1]
 
 
-def _load(path: Path) -> tuple[list[Entry], list[Built]]:
+def load(path: Path) -> tuple[list[Entry], list[Built]]:
+    """The entries of the file and its sessions."""
     problems = list[Problem]()
     entries = list(read_entries(path, problems))
     lost = sorted({found.line or 0 for found in problems if found.kind == "lost"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from palimpsest.core.errors import NotARecordingError, UnknownFormatError
 from palimpsest.transcripts import (
@@ -22,6 +22,7 @@ from palimpsest.transcripts.detect import (
     check_text,
     document_format,
     line_format,
+    results_in,
 )
 from palimpsest.transcripts.jsonl import read_documents
 from palimpsest.transcripts.recording import Problem
@@ -44,6 +45,13 @@ FORMATS: tuple[Format, ...] = (
     "anthropic-messages",
 )
 _SUFFIXES = (".jsonl", ".json", ".traj")
+
+
+class DocumentSession(NamedTuple):
+    """A session and the JSON value it stands in."""
+
+    built: Built
+    document: Json
 
 
 class FoundPath(NamedTuple):
@@ -71,8 +79,7 @@ def read_recordings(path: Path, *, format: str | None = None) -> Iterator[Record
     except OSError as error:
         reason = f"it cannot be read ({error.strerror or error})."
         raise NotARecordingError(str(path), reason) from error
-    for built in found:
-        yield built.recording
+    yield from (built.recording for built in found)
 
 
 def _format_named(name: str) -> Format:
@@ -88,17 +95,33 @@ def _built(path: Path, known: Format | None) -> list[Built]:
         return _with_messages(path, claude_code.read(path), known)
     if lines == "pi":
         return _with_messages(path, pi.read(path), known)
+    return _with_messages(path, [session.built for session in read_sessions(path, lines)], known)
+
+
+def read_sessions(path: Path, format: str | None) -> list[DocumentSession]:
+    """The sessions of a file of JSON documents, each with the value that holds it.
+
+    Raises:
+        NotARecordingError: the file holds no JSON, or JSON of no known shape.
+        OSError: the file cannot be read.
+    """
     documents, stopped = read_documents(path.read_bytes())
     if not documents:
         raise NotARecordingError(str(path), f"{stopped or 'it is empty'}.")
-    found: list[Built] = []
+    sessions: list[DocumentSession] = []
     for document in documents:
-        found.extend(_built_document(path, document, lines))
+        known = format or document_format(document)
+        if known is None and sessions:
+            stopped = "its JSON has no known shape"
+            continue
+        found = _built_document(path, document, known)
+        holders = results_in(document) if known == openai_chat.FORMAT else []
+        sessions.extend(map(DocumentSession, found, holders or [document]))
     if stopped:
-        what = f"Something behind the last session could not be read: {stopped}."
+        what = f"Something behind the first session could not be read: {stopped}."
         problem = Problem(path=str(path), line=None, what=what, kind="lost")
-        found[-1].recording.problems.append(problem)
-    return _with_messages(path, found, known)
+        sessions[-1].built.recording.problems.append(problem)
+    return sessions
 
 
 def _with_messages(path: Path, found: list[Built], known: Format | None) -> list[Built]:
@@ -108,21 +131,18 @@ def _with_messages(path: Path, found: list[Built], known: Format | None) -> list
     raise NotARecordingError(str(path), f"it holds no message{asked}.")
 
 
-def _built_document(path: Path, document: Json, known: DocumentFormat | None) -> list[Built]:
-    format = known or document_format(document)
+def _built_document(path: Path, document: Json, format: str | None) -> list[Built]:
     match format:
-        case "swe-agent":
+        case swe_agent.FORMAT:
             return swe_agent.read(path, document)
-        case "mini-swe-agent":
+        case mini_swe_agent.FORMAT:
             return mini_swe_agent.read(path, document)
-        case "openai-chat":
+        case openai_chat.FORMAT:
             return openai_chat.read(path, document)
-        case "anthropic-messages":
+        case anthropic_messages.FORMAT:
             return anthropic_messages.read(path, document)
-        case None:
-            raise NotARecordingError(str(path), "its JSON has no known shape.")
         case _:
-            assert_never(format)
+            raise NotARecordingError(str(path), "its JSON has no known shape.")
 
 
 def expand_paths(arguments: Iterable[str | Path]) -> Iterator[FoundPath]:
