@@ -87,12 +87,14 @@ _NAMES: tuple[tuple[ToolKind, str], ...] = (
 _KINDS: dict[str, ToolKind] = {name: kind for kind, names in _NAMES for name in names.split()}
 _EDITORS = {"strreplaceeditor", "strreplacebasededittool", "fileeditor", "texteditor"}
 
-_PATH_KEYS = tuple(
-    "file_path path filePath filename file notebook_path target_file absolute_path".split()
+_PATH_KEYS = (
+    *("file_path", "path", "filePath", "filename", "file", "notebook_path", "target_file"),
+    "absolute_path",
 )
-_CONTENT_KEYS = set(
-    "content contents new_str new_string newText new_text diff file_text replacements edits".split()
-)
+_CONTENT_KEYS = {
+    *("content", "contents", "new_str", "new_string", "newText", "new_text", "diff", "file_text"),
+    *("replacements", "edits"),
+}
 _COMMAND_KEYS = ("command", "cmd", "script")
 _QUERY_KEYS = ("pattern", "query", "regex", "search_term", "url", "description")
 _LIST_KEYS = ("todos", "plan", "task_list", "tasks")

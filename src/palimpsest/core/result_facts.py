@@ -128,9 +128,7 @@ def _first_line(text: str) -> str:
 
 def _telling_line(text: str) -> str:
     lines = [
-        line
-        for line in text[-8_000:].split("\n")
-        if line.strip() and not _TAG_LINE.fullmatch(line)
+        line for line in text[-8_000:].split("\n") if line.strip() and not _TAG_LINE.fullmatch(line)
     ][-_TELLING_LINES:]
     telling = [line for line in lines if _TELLING.search(line) and not _EXIT_CODE.match(line)]
     return one_line((telling or lines or [""])[-1], _MAX_ERROR_CHARS)
