@@ -212,8 +212,8 @@ def _paths(arguments: dict[str, Json]) -> list[str]:
     for key in ("paths", "files"):
         items = arguments.get(key)
         for item in items if isinstance(items, list) else []:
-            path = _string(item, _PATH_KEYS) if isinstance(item, dict) else item
-            if isinstance(path, str) and path.strip():
+            path = _string(item if isinstance(item, dict) else {"path": item}, _PATH_KEYS)
+            if path:
                 paths.append(path)
     return paths
 

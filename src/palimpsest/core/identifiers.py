@@ -73,7 +73,8 @@ class IdentifierWeights:
         return tuple(Identifier(text=atom, weight=-weight) for weight, atom in weighted)
 
     def _recent(self, use: _Use) -> float:
-        return use.recent * 0.5 ** ((self._events - use.event) / HALF_LIFE_EVENTS)
+        age: float = 0.5 ** ((self._events - use.event) / HALF_LIFE_EVENTS)
+        return use.recent * age
 
     def _weight(self, atom: str, use: _Use) -> float:
         weight = LASTING_SHARE * use.lasting + self._recent(use)
