@@ -183,6 +183,10 @@ class View:
         """Give the size of the whole view, without system text and tools of the request."""
         return self._head + self.measure_between(self.cut, len(self.outline))
 
+    def measure_before(self, message: int) -> Measure:
+        """Give the size of the rows that stand in front of a shown message."""
+        return self._head + self.measure_between(self.cut, max(self.cut, message))
+
     def unanswered(self) -> list[Position]:
         """Give the calls that need a stand-in result: unanswered, and not in the newest message."""
         newest = len(self.outline) - 1

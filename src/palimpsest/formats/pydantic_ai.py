@@ -78,13 +78,28 @@ def excerpts(message: ModelMessage, *, is_prompt: bool | None = None) -> list[Ex
         message: a request or response.
         is_prompt: as for ``outline``; user text of a message that is none counts as injected.
     """
-    typed = is_prompt
-    if typed is None:
-        typed = not any(answers(part) for part in message.parts)
-    rows: list[Excerpt] = []
+    return [row for rows in part_excerpts(message, is_prompt=is_prompt) for row in rows]
+
+
+def part_excerpts(
+    message: ModelMessage, *, is_prompt: bool | None = None
+) -> Iterator[list[Excerpt]]:
+    """Read one message part by part: one list of excerpts a part, some of them empty."""
+    typed = not any(map(answers, message.parts)) if is_prompt is None else is_prompt
     for part in message.parts:
-        rows.extend(_read(part, typed=typed))
-    return rows
+        yield list(_read(part, typed=typed))
+
+
+def output_text(message: ModelMessage, part: int) -> str:
+    """Give the model-visible text of the tool return at a part of a message.
+
+    Raises:
+        TypeError: that part is no tool return.
+    """
+    output = message.parts[part]
+    if not isinstance(output, ToolReturnPart):
+        raise TypeError(f"part {part} is no tool return but a {type(output).__name__}")
+    return tool_return_text(cast("AnyToolReturn", output))
 
 
 def tool_return_text(part: AnyToolReturn) -> str:
