@@ -1,0 +1,316 @@
+"""Records as JSON, read strictly: nothing invalid is accepted, on open or on commit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from palimpsest.core.errors import InvalidRecordError
+from palimpsest.core.excerpt import Json
+from palimpsest.core.outline import Outline, Position
+from palimpsest.core.records import Checkpoint, Clearing, Record, Restore, SummaryUsage, Trim
+
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+JsonObject: TypeAlias = dict[str, Json]
+
+
+def dump_record(record: Record) -> JsonObject:
+    """Give the JSON object of a record; ``load_records`` reads it back."""
+    match record:
+        case Checkpoint():
+            return {
+                "kind": record.kind,
+                "id": record.id,
+                "base": record.base,
+                "first_kept_message_index": record.first_kept_message_index,
+                "history_message_count": record.history_message_count,
+                "summary": record.summary,
+                "timestamp": record.timestamp,
+                "provider": record.provider,
+                "model": record.model,
+                "usage": {
+                    "input": record.usage.input,
+                    "output": record.usage.output,
+                    "cache_read": record.usage.cache_read,
+                    "cache_write": record.usage.cache_write,
+                },
+                "split": record.split,
+                **({"covers": record.covers} if record.covers else {}),
+            }
+        case Clearing():
+            return {
+                "kind": record.kind,
+                "id": record.id,
+                "timestamp": record.timestamp,
+                "placeholders": [
+                    [position.message, position.part, text]
+                    for position, text in record.placeholders
+                ],
+                "tokens_reclaimed": record.tokens_reclaimed,
+            }
+        case Trim():
+            return {
+                "kind": record.kind,
+                "id": record.id,
+                "timestamp": record.timestamp,
+                "position": [record.position.message, record.position.part],
+                "head_characters": record.head_characters,
+                "tail_characters": record.tail_characters,
+                "shown_tokens": record.shown_tokens,
+                "shown_bytes": record.shown_bytes,
+            }
+        case Restore():
+            return {
+                "kind": record.kind,
+                "id": record.id,
+                "timestamp": record.timestamp,
+                "active": record.active,
+                "outputs_shown": record.outputs_shown,
+            }
+
+
+def load_checkpoints(value: Json, outline: Outline) -> tuple[Checkpoint, ...]:
+    """Read a list of checkpoints, oldest first, and check each against the history.
+
+    A checkpoint without ``base`` was made on the record before it.
+
+    Raises:
+        InvalidRecordError: naming the record and the field.
+    """
+    if not isinstance(value, list):
+        raise InvalidRecordError("checkpoints", "the list", "is missing")
+    loaded: list[Checkpoint] = []
+    for number, item in enumerate(value):
+        fields = _Fields(f"checkpoint {number + 1}", item)
+        checkpoint = _checkpoint(fields, default_base=loaded[-1].id if loaded else None)
+        check_checkpoint(checkpoint, loaded, outline, name=fields.name)
+        loaded.append(checkpoint)
+    return tuple(loaded)
+
+
+def load_records(value: Json, outline: Outline) -> tuple[Record, ...]:
+    """Read a session's records of all kinds, oldest first, and check each against the history.
+
+    Raises:
+        InvalidRecordError: naming the record and the field.
+    """
+    if not isinstance(value, list):
+        raise InvalidRecordError("records", "the list", "is missing")
+    loaded: list[Record] = []
+    checkpoints: list[Checkpoint] = []
+    for number, item in enumerate(value):
+        fields = _Fields(f"record {number + 1}", item)
+        record = _record(fields, checkpoints)
+        check_record(record, checkpoints, outline, name=fields.name)
+        if record.kind == "checkpoint":
+            checkpoints.append(record)
+        loaded.append(record)
+    return tuple(loaded)
+
+
+def check_record(
+    record: Record, checkpoints: Sequence[Checkpoint], outline: Outline, *, name: str = "record"
+) -> None:
+    """Check one record against the checkpoints before it and the history.
+
+    Raises:
+        InvalidRecordError: naming the record and the field.
+    """
+    match record:
+        case Checkpoint():
+            check_checkpoint(record, checkpoints, outline, name=name)
+        case Clearing():
+            if not record.placeholders:
+                raise InvalidRecordError(name, "placeholders", "are empty")
+            for position, _ in record.placeholders:
+                _require_output(position, outline, name)
+        case Trim():
+            _require_output(record.position, outline, name)
+        case Restore():
+            known = {checkpoint.id for checkpoint in checkpoints}
+            if record.active is not None and record.active not in known:
+                raise InvalidRecordError(name, "active", "names no checkpoint of the session")
+
+
+def check_checkpoint(
+    checkpoint: Checkpoint,
+    earlier: Sequence[Checkpoint],
+    outline: Outline,
+    *,
+    name: str = "checkpoint",
+) -> None:
+    """Check one checkpoint against those before it and the history.
+
+    Raises:
+        InvalidRecordError: naming the field.
+    """
+    known = {item.id: item for item in earlier}
+    if checkpoint.id in known:
+        raise InvalidRecordError(name, "id", "stands twice")
+    if checkpoint.base is not None and checkpoint.base not in known:
+        raise InvalidRecordError(name, "base", "names no earlier checkpoint")
+    cut, count = checkpoint.first_kept_message_index, checkpoint.history_message_count
+    base_cut = 0 if checkpoint.base is None else known[checkpoint.base].first_kept_message_index
+    if cut <= base_cut:
+        raise InvalidRecordError(name, "first_kept_message_index", f"must be above {base_cut}")
+    if cut >= count:
+        raise InvalidRecordError(name, "first_kept_message_index", f"must be below {count}")
+    if count > len(outline):
+        raise InvalidRecordError(
+            name, "history_message_count", f"is more than the history's {len(outline)} messages"
+        )
+    if earlier and count < earlier[-1].history_message_count:
+        raise InvalidRecordError(name, "history_message_count", "is less than one before it")
+    cuts = outline.step_starts if checkpoint.split else outline.turn_starts
+    if cut not in cuts:
+        boundary = "a step" if checkpoint.split else "a turn"
+        raise InvalidRecordError(name, "first_kept_message_index", f"does not start {boundary}")
+
+
+def _record(fields: _Fields, checkpoints: Sequence[Checkpoint]) -> Record:
+    kind = fields.text("kind")
+    if kind == "checkpoint":
+        return _checkpoint(fields, default_base=checkpoints[-1].id if checkpoints else None)
+    if kind == "clearing":
+        return Clearing(
+            id=fields.uuid("id"),
+            timestamp=fields.count("timestamp"),
+            placeholders=tuple(map(fields.placeholder, fields.items("placeholders"))),
+            tokens_reclaimed=fields.count("tokens_reclaimed"),
+        )
+    if kind == "trim":
+        return Trim(
+            id=fields.uuid("id"),
+            timestamp=fields.count("timestamp"),
+            position=fields.position("position", fields.value("position")),
+            head_characters=fields.count("head_characters"),
+            tail_characters=fields.count("tail_characters"),
+            shown_tokens=fields.count("shown_tokens"),
+            shown_bytes=fields.count("shown_bytes"),
+        )
+    if kind == "restore":
+        active = fields.value("active")
+        return Restore(
+            id=fields.uuid("id"),
+            timestamp=fields.count("timestamp"),
+            active=None if active is None else fields.uuid("active"),
+            outputs_shown=fields.flag("outputs_shown"),
+        )
+    raise fields.invalid("kind", f"is unknown: {kind!r}")
+
+
+def _checkpoint(fields: _Fields, *, default_base: str | None) -> Checkpoint:
+    base = fields.optional("base", default_base)
+    summary = fields.text("summary")
+    if not summary.strip():
+        raise fields.invalid("summary", "is blank")
+    covers = fields.optional("covers", "")
+    if not isinstance(covers, str) or (covers and not _SHA256.fullmatch(covers)):
+        raise fields.invalid("covers", "is no SHA-256 in hexadecimal")
+    return Checkpoint(
+        id=fields.uuid("id"),
+        base=None if base is None else fields.checked("base", base, _is_uuid, "is no UUID"),
+        first_kept_message_index=fields.count("first_kept_message_index"),
+        history_message_count=fields.count("history_message_count"),
+        summary=summary,
+        timestamp=fields.count("timestamp"),
+        provider=fields.text("provider"),
+        model=fields.text("model"),
+        usage=_usage(_Fields(f"{fields.name} usage", fields.value("usage"))),
+        split=fields.flag("split") if fields.has("split") else False,
+        covers=covers,
+    )
+
+
+def _usage(fields: _Fields) -> SummaryUsage:
+    def counter(name: str) -> int:
+        return fields.count(name) if fields.has(name) else 0
+
+    return SummaryUsage(
+        input=counter("input"),
+        output=counter("output"),
+        cache_read=counter("cache_read"),
+        cache_write=counter("cache_write"),
+    )
+
+
+class _Fields:
+    """The fields of one JSON object, each read as one type or refused."""
+
+    def __init__(self, name: str, value: Json) -> None:
+        self.name = name
+        if not isinstance(value, dict):
+            raise InvalidRecordError(name, "the record", "is no object")
+        self._value = value
+
+    def invalid(self, field: str, reason: str) -> InvalidRecordError:
+        return InvalidRecordError(self.name, field, reason)
+
+    def has(self, field: str) -> bool:
+        return field in self._value
+
+    def value(self, field: str) -> Json:
+        if field not in self._value:
+            raise self.invalid(field, "is missing")
+        return self._value[field]
+
+    def optional(self, field: str, default: Json) -> Json:
+        return self._value.get(field, default)
+
+    def checked(self, field: str, value: Json, valid: Callable[[Json], bool], reason: str) -> str:
+        if not isinstance(value, str) or not valid(value):
+            raise self.invalid(field, reason)
+        return value
+
+    def text(self, field: str) -> str:
+        return self.checked(field, self.value(field), lambda _: True, "is no text")
+
+    def uuid(self, field: str) -> str:
+        return self.checked(field, self.value(field), _is_uuid, "is no UUID")
+
+    def count(self, field: str) -> int:
+        return self._count(field, self.value(field))
+
+    def _count(self, field: str, value: Json) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise self.invalid(field, f"must be a whole number, zero or more, not {value!r}")
+        return value
+
+    def flag(self, field: str) -> bool:
+        value = self.value(field)
+        if not isinstance(value, bool):
+            raise self.invalid(field, "must be true or false")
+        return value
+
+    def items(self, field: str) -> list[Json]:
+        value = self.value(field)
+        if not isinstance(value, list):
+            raise self.invalid(field, "is no list")
+        return value
+
+    def position(self, field: str, value: Json) -> Position:
+        if not isinstance(value, list) or len(value) != 2:
+            raise self.invalid(field, "is no [message, part] pair")
+        return Position(self._count(field, value[0]), self._count(field, value[1]))
+
+    def placeholder(self, value: Json) -> tuple[Position, str]:
+        field = "placeholders"
+        if not isinstance(value, list) or len(value) != 3 or not isinstance(value[2], str):
+            raise self.invalid(field, "must be [message, part, text] triples")
+        return self.position(field, value[:2]), value[2]
+
+
+def _is_uuid(value: Json) -> bool:
+    return isinstance(value, str) and _UUID.fullmatch(value.lower()) is not None
+
+
+def _require_output(position: Position, outline: Outline, name: str) -> None:
+    if (
+        position.message >= len(outline)
+        or position.part >= len(outline[position.message].parts)
+        or outline.part(position).content is None
+    ):
+        raise InvalidRecordError(name, "position", f"{list(position)} is no tool result")
