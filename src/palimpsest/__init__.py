@@ -11,15 +11,6 @@ if TYPE_CHECKING:
     from palimpsest.core.pruning import PRUNE_MIN_USER_TURNS as PRUNE_MIN_USER_TURNS
     from palimpsest.core.pruning import PRUNE_MINIMUM_THRESHOLD as PRUNE_MINIMUM_THRESHOLD
     from palimpsest.core.pruning import PRUNE_PROTECT_TOKENS as PRUNE_PROTECT_TOKENS
-    from palimpsest.formats.classic import (
-        PRUNE_MINIMUM_THRESHOLD as PRUNE_MINIMUM_THRESHOLD,
-    )
-    from palimpsest.formats.classic import (
-        PRUNE_PLACEHOLDER as PRUNE_PLACEHOLDER,
-    )
-    from palimpsest.formats.classic import (
-        PRUNE_PROTECT_TOKENS as PRUNE_PROTECT_TOKENS,
-    )
     from palimpsest.formats.classic import count_user_turns as count_user_turns
     from palimpsest.formats.classic import estimate_part_tokens as estimate_part_tokens
     from palimpsest.formats.classic import get_prune_thresholds as get_prune_thresholds

@@ -40,6 +40,8 @@ class RecordedCompaction:
     Attributes:
         kind: ``summary`` replaced older messages by text; ``clearing`` blanked tool results.
         message_index: messages of the recording that stand before it.
+        first_kept_message_index: the first message before it that stayed in the context verbatim;
+            ``message_index`` itself where none did. Meaningless for a clearing.
         trigger: the recording's own word (``auto``, ``manual``), or empty.
         tokens_before: context the recording gives for the moment before it, or None.
         summary: the summary text; empty for a clearing.
@@ -48,6 +50,7 @@ class RecordedCompaction:
 
     kind: Literal["summary", "clearing"]
     message_index: int
+    first_kept_message_index: int = 0
     trigger: str = ""
     tokens_before: int | None = None
     summary: str = ""
@@ -76,8 +79,9 @@ class RecordingCounts:
     """Counts in the recording's own terms, as its tools would give them.
 
     ``messages`` counts model-visible records (one per API response, one per tool result or user
-    record as the format stores them); it may differ from ``len(Recording.messages)``, where all
-    results of one step are one message.
+    record as the format stores them) over everything that was recorded, abandoned branches
+    included; it may differ from ``len(Recording.messages)``, where all results of one step are
+    one message. ``docs/recordings.md`` says how each format counts.
     """
 
     messages: int
@@ -100,6 +104,8 @@ class Recording:
         tools: tool declarations the recording holds ({name, description, parameters}), or empty.
         messages: the whole history in order, originals only: the text of recorded summaries
             stands in ``compactions``, not among the messages.
+        set_aside: how many raw records are not part of the history, by reason: a record type that
+            never reaches the model, ``abandoned branch``, ``sidechain``, ``summary``, ….
     """
 
     path: Path
@@ -110,5 +116,6 @@ class Recording:
     tools: list[Json]
     messages: list[RecordedMessage]
     compactions: list[RecordedCompaction]
+    set_aside: dict[str, int] = field(default_factory=dict[str, int])
     problems: list[Problem] = field(default_factory=list["Problem"])
     counts: RecordingCounts

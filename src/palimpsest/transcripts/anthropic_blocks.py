@@ -1,0 +1,144 @@
+"""Content blocks of Anthropic messages, which several recording formats share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from pydantic_ai.messages import (
+    FinishReason,
+    ModelResponsePart,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    UserContent,
+)
+
+from palimpsest.transcripts.content import (
+    as_arguments,
+    as_record,
+    as_text,
+    block_content,
+    compact_json,
+    content_of,
+    joined,
+)
+from palimpsest.transcripts.history import Origin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from palimpsest.core.excerpt import Json
+    from palimpsest.transcripts.content import Record
+    from palimpsest.transcripts.history import HistoryBuilder, Outcome
+
+PROVIDER = "anthropic"
+
+FINISH_REASONS: dict[str, FinishReason] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "tool_use": "tool_call",
+    "refusal": "content_filter",
+}
+
+
+def reply_part(block: Json) -> ModelResponsePart:
+    """One block of a reply; an unknown one as text, so that nothing is dropped."""
+    if isinstance(block, str):
+        return TextPart(content=block)
+    fields = as_record(block)
+    match fields.get("type"):
+        case "text" if isinstance(fields.get("text"), str):
+            return TextPart(content=as_text(fields.get("text")))
+        case "thinking":
+            return ThinkingPart(
+                content=as_text(fields.get("thinking")),
+                signature=as_text(fields.get("signature")) or None,
+                provider_name=PROVIDER,
+            )
+        case "redacted_thinking":
+            return ThinkingPart(
+                content="",
+                id="redacted_thinking",
+                signature=as_text(fields.get("data")) or None,
+                provider_name=PROVIDER,
+            )
+        case "tool_use":
+            return ToolCallPart(
+                tool_name=as_text(fields.get("name")) or "unknown",
+                args=as_arguments(fields.get("input")),
+                tool_call_id=as_text(fields.get("id")),
+            )
+        case _:
+            return TextPart(content=compact_json(block))
+
+
+def reply_parts(content: Json) -> list[ModelResponsePart]:
+    """The parts of a reply; ``content`` is text or a list of blocks."""
+    if isinstance(content, list):
+        return [reply_part(block) for block in content]
+    return [TextPart(content=content)] if isinstance(content, str) else []
+
+
+def result_outcome(block: Json) -> Outcome:
+    """How a tool call ended, from the result block."""
+    fields = as_record(block)
+    text = content_of(fields.get("content"))
+    if isinstance(text, str):
+        if text.startswith("[Request interrupted by user"):
+            return "interrupted"
+        if text.startswith("The user doesn't want to proceed with this tool use"):
+            return "denied"
+    return "failed" if fields.get("is_error") is True else "success"
+
+
+def add_user_content(
+    history: HistoryBuilder,
+    entry: int,
+    content: Json,
+    at: datetime,
+    typed: Callable[[str], bool],
+) -> None:
+    """Add a user record: its tool results to their calls, the rest as prompts or injected text.
+
+    Neighbouring blocks that are both typed, or both injected, make one message; media takes the
+    side of the block before it.
+    """
+    if not isinstance(content, list):
+        text = content_of(content)
+        history.user(text, [Origin(entry)], at, typed=isinstance(text, str) and typed(text))
+        return
+    if not content:
+        history.user("", [Origin(entry)], at, typed=False)
+    groups = list[_Group]()
+    for index, block in enumerate(content):
+        fields = as_record(block)
+        if fields.get("type") == "tool_result":
+            call_id = as_text(fields.get("tool_use_id"))
+            value = content_of(fields.get("content"))
+            history.result(call_id, value, Origin(entry, index), at, result_outcome(block))
+            continue
+        piece = block_content(block)
+        previous = groups[-1].typed if groups else typed("")
+        side = _is_typed(piece, fields, typed, otherwise=previous)
+        if not groups or groups[-1].typed != side:
+            groups.append(_Group(side, [], []))
+        groups[-1].pieces.append(piece)
+        groups[-1].origins.append(Origin(entry, index))
+    for group in groups:
+        history.user(joined(group.pieces), group.origins, at, typed=group.typed)
+
+
+class _Group(NamedTuple):
+    typed: bool
+    pieces: list[UserContent]
+    origins: list[Origin]
+
+
+def _is_typed(
+    piece: UserContent, fields: Record, typed: Callable[[str], bool], *, otherwise: bool
+) -> bool:
+    if not isinstance(piece, str):
+        return otherwise
+    return fields.get("type", "text") == "text" and typed(piece)

@@ -1,0 +1,152 @@
+"""Reading values of any shape: a recording may hold anything where something was expected."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TypeAlias
+
+from pydantic_ai.messages import BinaryContent, UserContent
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from palimpsest.core.excerpt import Json
+
+Record: TypeAlias = "dict[str, Json]"
+Content: TypeAlias = "str | list[UserContent]"
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECONDS_FROM = 1e11
+
+
+def as_record(value: Json) -> Record:
+    """The object itself, or an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: Json) -> list[Json]:
+    """The list itself, or an empty one for anything else."""
+    return value if isinstance(value, list) else []
+
+
+def as_text(value: Json) -> str:
+    """The string itself, or an empty one for anything else."""
+    return value if isinstance(value, str) else ""
+
+
+def as_count(value: Json) -> int:
+    """A whole number ≥ 0; 0 for anything that is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0
+    return max(0, int(value)) if math.isfinite(value) else 0
+
+
+def as_time(value: Json) -> datetime:
+    """ISO text, or seconds or milliseconds since 1970; the epoch for anything else."""
+    try:
+        if isinstance(value, str):
+            time = datetime.fromisoformat(value)
+            return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            seconds = value / 1000 if value > _MILLISECONDS_FROM else value
+            return datetime.fromtimestamp(seconds, tz=UTC)
+    except (ValueError, OverflowError, OSError):
+        return EPOCH
+    return EPOCH
+
+
+def as_arguments(value: Json) -> str | dict[str, Json]:
+    """Tool arguments: an object as it is; JSON text of an object parsed; other text raw."""
+    if isinstance(value, dict):
+        return value
+    if not isinstance(value, str):
+        return {} if value is None else compact_json(value)
+    try:
+        parsed: Json = json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+    return parsed if isinstance(parsed, dict) else value
+
+
+def compact_json(value: Json) -> str:
+    """The value as JSON on one line; text that UTF-8 cannot hold is escaped."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":"))
+    return text
+
+
+def image(data: Json, media_type: Json) -> BinaryContent | None:
+    """Base64 media, or None where the data does not decode."""
+    try:
+        decoded = base64.b64decode(as_text(data), validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    if not decoded:
+        return None
+    return BinaryContent(data=decoded, media_type=as_text(media_type) or "application/octet-stream")
+
+
+def data_url(url: str) -> BinaryContent | None:
+    """The content of a base64 ``data:`` URL, or None for any other URL."""
+    head, comma, data = url.partition(",")
+    if not (comma and head.startswith("data:") and head.endswith(";base64")):
+        return None
+    return image(data, head.removeprefix("data:").removesuffix(";base64"))
+
+
+def block_content(block: Json) -> UserContent:
+    """One content block of any known dialect; an unknown one as its JSON text."""
+    if isinstance(block, str):
+        return block
+    fields = as_record(block)
+    found: UserContent | None = None
+    match fields.get("type"):
+        case "text" | "input_text" | "output_text" if isinstance(fields.get("text"), str):
+            found = as_text(fields.get("text"))
+        case "image" | "document" if isinstance(fields.get("source"), dict):
+            source = as_record(fields.get("source"))
+            found = image(source.get("data"), source.get("media_type"))
+        case "image":
+            found = image(fields.get("data"), fields.get("mimeType"))
+        case "image_url":
+            found = data_url(as_text(as_record(fields.get("image_url")).get("url")))
+        case "file" if isinstance(fields.get("content"), str):
+            found = f"{as_text(fields.get('path'))}\n{as_text(fields.get('content'))}"
+        case _:
+            pass
+    return compact_json(block) if found is None else found
+
+
+def content_of(value: Json) -> Content:
+    """Message content: text where there is only text, else the list of its pieces."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return joined([block_content(block) for block in value])
+    return "" if value is None else compact_json(value)
+
+
+def joined(pieces: Sequence[UserContent]) -> Content:
+    """One string where all pieces are text (a line break between them), else the list."""
+    texts = [piece for piece in pieces if isinstance(piece, str)]
+    return "\n".join(texts) if len(texts) == len(pieces) else list(pieces)
+
+
+def text_of(value: Json) -> str:
+    """The text of message content; media and unknown blocks as JSON."""
+    content = content_of(value)
+    if isinstance(content, str):
+        return content
+    return "\n".join(piece for piece in content if isinstance(piece, str))
+
+
+def image_count(value: Json) -> int:
+    """Image blocks directly in a content list."""
+    return sum(as_record(block).get("type") in {"image", "image_url"} for block in as_list(value))

@@ -1,0 +1,218 @@
+"""Writing a compacted conversation in the format of the recording it was made from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from typing import TYPE_CHECKING
+
+from palimpsest.core.errors import NotARecordingError
+from palimpsest.transcripts import claude_code, pi
+from palimpsest.transcripts.content import as_count, as_list, as_record, as_text, compact_json
+from palimpsest.transcripts.read import read_sessions
+from palimpsest.transcripts.view import CompactedView, KeptRecord, kept_content, kept_records
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import TextIO
+
+    from palimpsest.core.excerpt import Json
+    from palimpsest.transcripts.content import Record
+    from palimpsest.transcripts.history import Built
+    from palimpsest.transcripts.recording import Recording
+
+
+def rewrite(recording: Recording, view: CompactedView, out: TextIO) -> None:
+    """Write the view, and only the view, as a recording of the same format.
+
+    The file of the recording is read again. Our reader gives the kept messages back; the summary
+    is a compaction where the format knows such a thing, else a user message.
+
+    Raises:
+        NotARecordingError: the file changed since it was read.
+        OSError: the file cannot be read.
+    """
+    if recording.format == claude_code.FORMAT:
+        nodes, found = claude_code.load(recording.path, slim=False)
+        built = _same(recording, found)
+        lines = _claude_lines([node.value for node in nodes], built, view)
+    elif recording.format == pi.FORMAT:
+        entries, found = pi.load(recording.path)
+        built = _same(recording, found)
+        lines = _pi_lines([entry.value for entry in entries], built, view)
+    else:
+        _write_document(recording, view, out)
+        return
+    for line in lines:
+        out.write(compact_json(line) + "\n")
+
+
+def _same(recording: Recording, found: Sequence[Built]) -> Built:
+    for built in found:
+        again = built.recording
+        if again.session_id == recording.session_id and len(again.messages) == len(
+            recording.messages
+        ):
+            return built
+    raise NotARecordingError(str(recording.path), "it changed since it was read.")
+
+
+def _claude_lines(values: Sequence[Record], built: Built, view: CompactedView) -> Iterable[Record]:
+    """Boundary and summary, then the kept lines, each the child of the one before it."""
+    records = kept_records(built, view)
+    kept = [*records.before_summary, *records.after_summary]
+    first = values[kept[0].entry] if kept else {}
+    envelope: Record = {
+        key: value
+        for key, value in first.items()
+        if key in {"cwd", "sessionId", "version", "gitBranch", "userType", "timestamp"}
+    }
+    parent: str | None = None
+    if view.summary is not None:
+        name = f"palimpsest:{built.recording.session_id}:{view.summary}"
+        boundary = str(uuid.uuid5(uuid.NAMESPACE_URL, name))
+        parent = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{name}:summary"))
+        yield {
+            **envelope,
+            "parentUuid": None,
+            "isSidechain": False,
+            "type": "system",
+            "subtype": "compact_boundary",
+            "content": "Conversation compacted",
+            "uuid": boundary,
+            "level": "info",
+            "compactMetadata": {"trigger": "manual"},
+        }
+        yield {
+            **envelope,
+            "parentUuid": boundary,
+            "isSidechain": False,
+            "type": "user",
+            "message": {"role": "user", "content": view.summary},
+            "isCompactSummary": True,
+            "isVisibleInTranscriptOnly": True,
+            "uuid": parent,
+        }
+    for record in kept:
+        value = dict(values[record.entry])
+        if record.cleared:
+            value.pop("toolUseResult", None)
+        message = as_record(value.get("message"))
+        if message:
+            content = kept_content(message.get("content"), record)
+            value["message"] = {**message, "content": content}
+        value.pop("logicalParentUuid", None)
+        value["parentUuid"] = parent
+        parent = as_text(value.get("uuid")) or parent
+        yield value
+
+
+def _pi_lines(values: Sequence[Record], built: Built, view: CompactedView) -> Iterable[Record]:
+    """Header, compaction entry, kept entries: what comes behind a compaction is its context."""
+    records = kept_records(built, view)
+    kept = [*records.before_summary, *records.after_summary]
+    first_entry = min((record.entry for record in kept), default=len(values))
+    heads = [value for value in values[:first_entry] if value.get("type") == "session"]
+    header = heads[-1] if heads else {}
+    is_tree = as_count(header.get("version")) > 1
+    if header:
+        yield header
+    parent: str | None = None
+    if view.summary is not None:
+        entry: Record = {
+            "type": "compaction",
+            "timestamp": (values[first_entry] if kept else header).get("timestamp"),
+            "summary": view.summary,
+            "tokensBefore": 0,
+        }
+        if is_tree:
+            parent = hashlib.sha256(view.summary.encode(errors="replace")).hexdigest()[:8]
+            first_id = values[first_entry].get("id") if kept else parent
+            entry |= {"id": parent, "parentId": None, "firstKeptEntryId": first_id}
+        else:
+            entry["firstKeptEntryIndex"] = 1 + bool(header)
+        yield entry
+    for record in kept:
+        value = dict(values[record.entry])
+        message = as_record(value.get("message"))
+        if None in record.cleared:
+            text: list[Json] = [{"type": "text", "text": record.cleared[None]}]
+            cleared = {key: item for key, item in message.items() if key != "details"}
+            value["message"] = {**cleared, "content": text}
+        if is_tree:
+            value["parentId"] = parent
+            parent = as_text(value.get("id")) or parent
+        yield value
+
+
+def _write_document(recording: Recording, view: CompactedView, out: TextIO) -> None:
+    sessions = read_sessions(recording.path, recording.format)
+    built = _same(recording, [session.built for session in sessions])
+    [document] = [session.document for session in sessions if session.built is built]
+    is_result = isinstance(document, dict) and "traj" in document
+    changed = _document(document, built, view)
+    out.write(_pretty([changed] if is_result else changed) + "\n")
+
+
+def _document(document: Json, built: Built, view: CompactedView) -> Json:
+    if isinstance(document, list):
+        return _messages(document, built, view)
+    fields = dict(as_record(document))
+    key = next(key for key in ("traj", "history", "messages") if isinstance(fields.get(key), list))
+    messages = as_list(fields[key])
+    records = kept_records(built, view)
+    kept = {record.entry for record in (*records.before_summary, *records.after_summary)}
+    fields[key] = _messages(messages, built, view)
+    # Other copies of what the view leaves out.
+    fields.pop("raw_messages", None)
+    if "trajectory" in fields:
+        fields["trajectory"] = []
+    if "response" in fields and len(messages) not in kept:
+        del fields["response"]
+    return fields
+
+
+def _messages(messages: list[Json], built: Built, view: CompactedView) -> list[Json]:
+    """Leading system text, first messages, summary, kept messages."""
+    records = kept_records(built, view)
+    used = {origin.entry for origins in built.origins for origin in origins}
+    first = min(used, default=len(messages))
+    system = [item for item in messages[:first] if as_record(item).get("isSummary") is not True]
+    summary: list[Json] = [] if view.summary is None else [_summary(view.summary, messages, built)]
+    return [
+        *system,
+        *_kept(records.before_summary, messages),
+        *summary,
+        *_kept(records.after_summary, messages),
+    ]
+
+
+def _kept(records: Iterable[KeptRecord], messages: Sequence[Json]) -> list[Json]:
+    kept: list[Json] = []
+    for record in records:
+        if record.entry < len(messages):
+            message = messages[record.entry]
+            changed = {**as_record(message)}
+            if "content" in changed:
+                changed["content"] = kept_content(changed["content"], record)
+            kept.append(changed if isinstance(message, dict) else message)
+    return kept
+
+
+def _summary(text: str, messages: Sequence[Json], built: Built) -> Json:
+    if built.recording.format != "anthropic-messages":
+        return {"role": "user", "content": text}
+    message: Record = {"role": "user", "content": [{"type": "text", "text": text}]}
+    last = as_record(messages[-1] if messages else None)
+    # Only clients that store a time beside each message know the mark of a summary.
+    return {**message, "ts": last["ts"], "isSummary": True} if "ts" in last else message
+
+
+def _pretty(value: Json) -> str:
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, indent=2)
+    return text

@@ -1,0 +1,119 @@
+"""What a compacted conversation keeps of a recording's raw records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from pydantic_ai.messages import ModelRequest, ToolReturnPart
+
+from palimpsest.transcripts.content import as_record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from palimpsest.core.excerpt import Json
+    from palimpsest.transcripts.history import Built, Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactedView:
+    """A view of a recording, to be written in the recording's own format.
+
+    Attributes:
+        kept_message_indices: messages that stay, ascending.
+        cleared: text that replaces a tool result, by message index and call id.
+        summary: the whole text of the summary message, lead-in included; None where nothing was
+            summarised.
+        kept_prompt_index: a prompt that stands verbatim between the summary and the kept
+            messages, because they begin inside its turn; None where they begin with a turn.
+    """
+
+    kept_message_indices: tuple[int, ...]
+    cleared: Mapping[tuple[int, str], str] = field(default_factory=dict[tuple[int, str], str])
+    summary: str | None = None
+    kept_prompt_index: int | None = None
+
+
+@dataclass(slots=True)
+class KeptRecord:
+    """A raw record of the view.
+
+    Attributes:
+        entry: its position among the raw records of the file.
+        blocks: the content blocks that stay, None for all.
+        cleared: replacement text of a result by block; the key None stands for the whole content.
+    """
+
+    entry: int
+    blocks: set[int] | None
+    cleared: dict[int | None, str]
+
+
+class KeptRecords(NamedTuple):
+    """Raw records in front of the summary and behind it."""
+
+    before_summary: list[KeptRecord]
+    after_summary: list[KeptRecord]
+
+
+def kept_records(built: Built, view: CompactedView) -> KeptRecords:
+    """The raw records of a view.
+
+    Kept messages that the recording begins with, and that a gap follows, stand before the summary.
+    """
+    indices = view.kept_message_indices
+    leading = 0
+    while leading < len(indices) and indices[leading] == leading:
+        leading += 1
+    if leading == len(indices):
+        leading = 0
+    prompt = [] if view.kept_prompt_index is None else [view.kept_prompt_index]
+    return KeptRecords(
+        _records(built, indices[:leading], view),
+        _records(built, prompt, view) + _records(built, indices[leading:], view),
+    )
+
+
+def _records(built: Built, indices: Iterable[int], view: CompactedView) -> list[KeptRecord]:
+    records = dict[int, KeptRecord]()
+    for index in indices:
+        placeholders = _placeholders(built, index, view)
+        for position, origin in enumerate(built.origins[index]):
+            _keep(records, origin, placeholders.get(position))
+    return [records[entry] for entry in sorted(records)]
+
+
+def _placeholders(built: Built, index: int, view: CompactedView) -> dict[int, str]:
+    message = built.recording.messages[index].message
+    if not isinstance(message, ModelRequest):
+        return {}
+    return {
+        position: view.cleared[index, part.tool_call_id]
+        for position, part in enumerate(message.parts)
+        if isinstance(part, ToolReturnPart) and (index, part.tool_call_id) in view.cleared
+    }
+
+
+def _keep(records: dict[int, KeptRecord], origin: Origin, placeholder: str | None) -> None:
+    blocks: set[int] | None = None if origin.block is None else set()
+    record = records.setdefault(origin.entry, KeptRecord(origin.entry, blocks, {}))
+    if record.blocks is not None and origin.block is not None:
+        record.blocks.add(origin.block)
+    if placeholder is not None:
+        record.cleared[origin.block] = placeholder
+
+
+def kept_content(content: Json, record: KeptRecord) -> Json:
+    """The content of a record as the view shows it."""
+    if None in record.cleared:
+        return record.cleared[None]
+    if not isinstance(content, list):
+        return content
+    return [
+        {**as_record(block), "content": record.cleared[position]}
+        if position in record.cleared
+        else block
+        for position, block in enumerate(content)
+        if record.blocks is None or position in record.blocks
+    ]
