@@ -39,7 +39,7 @@ _ERRORS_SHARE = 0.05
 _FILES_SHARE = 0.08
 _COMMANDS_SHARE = 0.05
 
-_MIN_QUOTE_TOKENS = 16
+_MIN_QUOTE_TOKENS = 40
 _MAX_INLINE_CHARS = 300
 _MAX_FACT_CHARS = 160
 _MAX_IDENTIFIERS_TRIED = 5_000
@@ -119,9 +119,9 @@ class _Page:
         fence = "`" * (max(runs, default=2) + 1)
         frame = text_tokens(f"{label}\n{fence}\n\n{fence}\n")
         left = min(room, self.max_tokens - self.tokens) - frame
-        quoted = _shortened(text, left, keep) if left >= _MIN_QUOTE_TOKENS else ""
-        if not quoted:
+        if text_tokens(text) > left < _MIN_QUOTE_TOKENS:
             return 0
+        quoted = _shortened(text, left, keep)
         return self.add_line(f"{label}\n{fence}\n{quoted}\n{fence}", room)
 
 
@@ -133,8 +133,6 @@ def _shortened(text: str, room: int, keep: _Keep) -> str:
     head = _prefix_chars(text, head_room)
     tail = _prefix_chars(text[::-1], room - head_room)
     left_out = len(text) - head - tail
-    if head + tail == 0:
-        return ""
     marker = f"[… {left_out:,} characters left out …]"
     return "\n".join(
         part for part in (text[:head], marker, text[len(text) - tail :] if tail else "") if part
