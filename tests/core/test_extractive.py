@@ -114,6 +114,22 @@ def test_a_summary_of_a_model_is_kept_and_an_extractive_one_is_not() -> None:
     assert re.search(r"By a model:\n```\nThe parser(?s:.*)\[… [\d,]+ characters left out …\]", long)
 
 
+@pytest.mark.parametrize(
+    "written", ["One line.", "Two\n\nlines.", "A\n```\nfence\n```", "long\n" * 900]
+)
+def test_what_a_model_wrote_outlives_repeated_extractive_summaries(written: str) -> None:
+    first = summarise(SESSION, previous=written)
+    second = summarise(SESSION, previous=first)
+    assert "## Earlier summary\nBy a model:" in first
+    assert summarise(SESSION, previous=second) == second
+    assert second.partition("## Progress")[0].count("left out") == first.count("left out")
+
+
+def test_the_newest_request_is_shortened_rather_than_left_out() -> None:
+    summary = summarise(fold([UserText(text="中文" * 149)]), 700)
+    assert "Newest request (message 0):\n```\n中文中文" in summary
+
+
 def test_the_first_request_stands_even_when_later_ones_fill_the_share() -> None:
     requests = [[UserText(text=f"request {number}: {'word ' * 50}")] for number in range(40)]
     summary = summarise(fold(*requests), 2_000)
