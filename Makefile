@@ -13,6 +13,9 @@ VERSION := $(shell $(PYTHON) -c 'import sys; print(*sys.version_info[:3], sep=".
 BIN := .venv/bin
 READY := .venv/ready-$(VERSION)
 
+# A notice of the theme, not of ours.
+export NO_MKDOCS_2_WARNING := 1
+
 SAMPLE := src/palimpsest/lab/samples/inventory.json
 FILES ?= $(SAMPLE)
 

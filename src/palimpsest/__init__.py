@@ -7,11 +7,43 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from palimpsest._version import __version__ as __version__
+    from palimpsest.core.placeholder import PRUNE_PLACEHOLDER as PRUNE_PLACEHOLDER
+    from palimpsest.core.pruning import PRUNE_MIN_USER_TURNS as PRUNE_MIN_USER_TURNS
+    from palimpsest.core.pruning import PRUNE_MINIMUM_THRESHOLD as PRUNE_MINIMUM_THRESHOLD
+    from palimpsest.core.pruning import PRUNE_PROTECT_TOKENS as PRUNE_PROTECT_TOKENS
+    from palimpsest.formats.classic import count_user_turns as count_user_turns
+    from palimpsest.formats.classic import estimate_part_tokens as estimate_part_tokens
+    from palimpsest.formats.classic import get_prune_thresholds as get_prune_thresholds
+    from palimpsest.formats.classic import is_tool_return_part as is_tool_return_part
+    from palimpsest.formats.classic import prune_old_tool_outputs as prune_old_tool_outputs
+    from palimpsest.formats.classic import prune_part_content as prune_part_content
 
-__all__ = ["__version__"]
+__all__ = [
+    "PRUNE_MINIMUM_THRESHOLD",
+    "PRUNE_MIN_USER_TURNS",
+    "PRUNE_PLACEHOLDER",
+    "PRUNE_PROTECT_TOKENS",
+    "__version__",
+    "count_user_turns",
+    "estimate_part_tokens",
+    "get_prune_thresholds",
+    "is_tool_return_part",
+    "prune_old_tool_outputs",
+    "prune_part_content",
+]
 
 _HOMES = {
     "__version__": "palimpsest._version",
+    "PRUNE_MINIMUM_THRESHOLD": "palimpsest.core.pruning",
+    "PRUNE_MIN_USER_TURNS": "palimpsest.core.pruning",
+    "PRUNE_PLACEHOLDER": "palimpsest.core.placeholder",
+    "PRUNE_PROTECT_TOKENS": "palimpsest.core.pruning",
+    "count_user_turns": "palimpsest.formats.classic",
+    "estimate_part_tokens": "palimpsest.formats.classic",
+    "get_prune_thresholds": "palimpsest.formats.classic",
+    "is_tool_return_part": "palimpsest.formats.classic",
+    "prune_old_tool_outputs": "palimpsest.formats.classic",
+    "prune_part_content": "palimpsest.formats.classic",
 }
 
 

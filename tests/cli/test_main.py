@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import runpy
 import subprocess
 import sys
 
@@ -87,14 +88,14 @@ def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
         _run_raising(OSError("no file is named"), monkeypatch)
 
 
-def test_the_module_runs_as_a_program() -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "palimpsest", "--version"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, f"palimpsest {__version__}\n", "")
+def test_the_module_runs_as_a_program(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["palimpsest", "--version"])
+    with pytest.raises(SystemExit) as exit_:
+        runpy.run_module("palimpsest", run_name="__main__")
+    assert exit_.value.code == 0
+    assert capsys.readouterr() == (f"palimpsest {__version__}\n", "")
 
 
 def test_a_reader_that_left_is_no_error() -> None:

@@ -11,7 +11,19 @@ import pytest
 
 import palimpsest
 
-PUBLIC = ["__version__"]
+PUBLIC = [
+    "PRUNE_MINIMUM_THRESHOLD",
+    "PRUNE_MIN_USER_TURNS",
+    "PRUNE_PLACEHOLDER",
+    "PRUNE_PROTECT_TOKENS",
+    "__version__",
+    "count_user_turns",
+    "estimate_part_tokens",
+    "get_prune_thresholds",
+    "is_tool_return_part",
+    "prune_old_tool_outputs",
+    "prune_part_content",
+]
 
 HEAVY = {"pydantic_ai", "pydantic", "typer", "rich", "anthropic", "openai", "google", "httpx2"}
 

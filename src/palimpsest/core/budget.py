@@ -77,8 +77,7 @@ class Budget:
     def pressured(self, measure: Measure) -> bool:
         """Whether either measure has reached 90 % of its limit; exactly 90 % is pressure."""
         return (
-            10 * measure.tokens >= 9 * self.input_limit
-            or 10 * measure.bytes >= 9 * self.byte_limit
+            10 * measure.tokens >= 9 * self.input_limit or 10 * measure.bytes >= 9 * self.byte_limit
         )
 
     def fits(self, measure: Measure) -> bool:

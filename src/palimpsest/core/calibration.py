@@ -112,7 +112,7 @@ class Meter:
         """Measure a whole request as well as is known: for pressure, fit and meters."""
         local = self.local(view, fixed)
         anchor = self.anchor
-        if anchor is None or anchor.fixed != fixed or anchor.message_count > len(view.outline):
+        if anchor is None or anchor.fixed != fixed:
             return local
         since = view.measure_between(anchor.message_count, len(view.outline)).tokens
         return replace(local, tokens=anchor.reported_tokens + self.calibration.scale(since))

@@ -183,7 +183,7 @@ class Outline:
         return bisect_left(self.prompts, index)
 
     def prompt_of(self, index: int) -> int | None:
-        """Give the prompt of the turn that message ``index`` belongs to, or None before the first."""
+        """Give the prompt of the turn that holds message ``index``; None before the first."""
         count = bisect_right(self.prompts, index)
         return self.prompts[count - 1] if count else None
 

@@ -124,9 +124,7 @@ class View:
         if checkpoint.split:
             self.prompt_index = self.outline.prompt_of(self.cut - 1)
             if self.prompt_index is not None:
-                self._head += self.outline.measure_between(
-                    self.prompt_index, self.prompt_index + 1
-                )
+                self._head += self.outline.measure_between(self.prompt_index, self.prompt_index + 1)
         for row in self._folded_rows():
             message = self.outline[row.index]
             parts = [message.parts[part] for part in row.parts]
@@ -178,14 +176,16 @@ class View:
                 saved = NOTHING
                 if orphan in self.state.cleared or orphan in self.state.trimmed:
                     saved = self._saving(orphan)
-                hidden += Measure(
-                    tokens=part.tokens - saved.tokens, bytes=part.bytes - saved.bytes
-                )
+                hidden += Measure(tokens=part.tokens - saved.tokens, bytes=part.bytes - saved.bytes)
         return repaired, hidden
 
     def measure(self) -> Measure:
         """Give the size of the whole view, without system text and tools of the request."""
         return self._head + self.measure_between(self.cut, len(self.outline))
+
+    def measure_before(self, message: int) -> Measure:
+        """Give the size of the rows that stand in front of a shown message."""
+        return self._head + self.measure_between(self.cut, max(self.cut, message))
 
     def unanswered(self) -> list[Position]:
         """Give the calls that need a stand-in result: unanswered, and not in the newest message."""

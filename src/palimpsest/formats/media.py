@@ -6,12 +6,15 @@ import re
 from typing import Literal
 
 from pydantic_ai.messages import (
+    AudioUrl,
     BinaryContent,
     CachePoint,
     FilePart,
     FileUrl,
+    ImageUrl,
     TextContent,
     UploadedFile,
+    VideoUrl,
 )
 from pydantic_core import to_json
 
@@ -60,9 +63,12 @@ def media_marker(item: object) -> Marker:
             return Marker(
                 what=_media_kind(item.media_type), media_type=item.media_type, bytes=len(item.data)
             )
-        case FileUrl():
-            kind = item.kind.removesuffix("-url")
-            return Marker(what=_media_kind(f"{kind}/"), media_type=kind, bytes=0)
+        case ImageUrl():
+            return Marker(what="image", media_type="", bytes=0)
+        case AudioUrl():
+            return Marker(what="audio", media_type="", bytes=0)
+        case VideoUrl():
+            return Marker(what="video", media_type="", bytes=0)
         case _:
             return Marker(what="document", media_type="", bytes=0)
 

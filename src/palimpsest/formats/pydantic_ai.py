@@ -1,25 +1,19 @@
-"""The native dialect: pydantic-ai ``ModelMessage``.
+"""The native dialect, pydantic-ai ``ModelMessage``: measured once, and read as excerpts.
 
-Each message is measured once (``outline``), read as excerpts for summaries and ledger
-(``excerpts``), and shown under a view's edits (``project``). Messages are never changed: an edit
-makes a new one. Parts of kinds this module does not know are opaque: measured by their rendering,
-moved with their message, never dropped.
+Parts of kinds this module does not know are opaque: measured by their rendering, moved with their
+message, never dropped. ``projection`` shows messages under a view's edits.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from typing import TypeAlias, cast
 
 from pydantic_ai.messages import (
-    BaseToolReturnPart,
     CompactionPart,
     InstructionBaselinePart,
     InstructionDeltaPart,
     ModelMessage,
-    ModelRequest,
-    ModelRequestPart,
     ModelResponse,
     ModelSettingsDeltaPart,
     NativeToolCallPart,
@@ -52,28 +46,13 @@ from palimpsest.core.excerpt import (
     UserText,
 )
 from palimpsest.core.outline import Content, MessageOutline, Part, PartKind
-from palimpsest.core.summary import summary_message_text
-from palimpsest.core.trimming import trimmed_text
-from palimpsest.core.view import (
-    REPAIR_TEXT,
-    Cleared,
-    Edit,
-    FoldedRow,
-    Hidden,
-    MessageRow,
-    RepairRow,
-    Row,
-    SummaryRow,
-    Trimmed,
-)
 from palimpsest.formats.arguments import parse_arguments
 from palimpsest.formats.media import is_media, measure_item, measure_opaque, media_marker
 
+AnyToolReturn: TypeAlias = "ToolReturnPart[object] | NativeToolReturnPart[object]"
+
 LASTING_TOOL_KINDS = frozenset({"tool-search", "capability-load"})
 """Calls and results that reveal tools or load capabilities: in effect for the whole history."""
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-"""Timestamp of messages a view makes up, so that the same view gives the same bytes."""
 
 
 def outline(message: ModelMessage, *, is_prompt: bool | None = None) -> MessageOutline:
@@ -87,10 +66,9 @@ def outline(message: ModelMessage, *, is_prompt: bool | None = None) -> MessageO
     parts = tuple(_measured(part) for part in message.parts)
     if isinstance(message, ModelResponse):
         return MessageOutline(parts=parts, envelope_tokens=MESSAGE_TOKENS, is_reply=True)
+    typed = not any(map(answers, message.parts)) if is_prompt is None else is_prompt
     has_prompt = any(part.kind == "user" for part in parts)
-    return MessageOutline(
-        parts=parts, starts_turn=has_prompt if is_prompt is None else is_prompt and has_prompt
-    )
+    return MessageOutline(parts=parts, starts_turn=typed and has_prompt)
 
 
 def excerpts(message: ModelMessage, *, is_prompt: bool | None = None) -> list[Excerpt]:
@@ -100,58 +78,31 @@ def excerpts(message: ModelMessage, *, is_prompt: bool | None = None) -> list[Ex
         message: a request or response.
         is_prompt: as for ``outline``; user text of a message that is none counts as injected.
     """
-    typed = is_prompt
-    if typed is None:
-        typed = not any(_answers(part) for part in message.parts)
-    rows: list[Excerpt] = []
+    return [row for rows in part_excerpts(message, is_prompt=is_prompt) for row in rows]
+
+
+def part_excerpts(
+    message: ModelMessage, *, is_prompt: bool | None = None
+) -> Iterator[list[Excerpt]]:
+    """Read one message part by part: one list of excerpts a part, some of them empty."""
+    typed = not any(map(answers, message.parts)) if is_prompt is None else is_prompt
     for part in message.parts:
-        rows.extend(_read(part, typed=typed))
-    return rows
+        yield list(_read(part, typed=typed))
 
 
-def project(messages: Sequence[ModelMessage], rows: Iterable[Row]) -> list[ModelMessage]:
-    """Give the messages of a view.
+def output_text(message: ModelMessage, part: int) -> str:
+    """Give the model-visible text of the tool return at a part of a message.
 
-    Args:
-        messages: the whole history; a row's index points into it.
-        rows: the view's rows. Untouched messages are passed on as they are, not copied.
+    Raises:
+        TypeError: that part is no tool return.
     """
-    shown: list[ModelMessage] = []
-    repairs: list[ToolReturnPart] = []
-    for row in rows:
-        if repairs and row.kind != "repair":
-            following = messages[row.index] if row.kind == "message" else None
-            if isinstance(following, ModelRequest) and any(map(_answers, following.parts)):
-                edits = row.edits if row.kind == "message" else ()
-                shown.append(_with_repairs(_edited(following, edits), repairs))
-                repairs = []
-                continue
-            shown.append(ModelRequest(parts=repairs, timestamp=EPOCH))
-            repairs = []
-        match row:
-            case MessageRow(index=index, edits=edits):
-                edited = _edited(messages[index], edits)
-                if edited.parts:
-                    shown.append(edited)
-            case FoldedRow(index=index, parts=kept):
-                message = messages[index]
-                shown.append(_replaced(message, [message.parts[part] for part in kept]))
-            case SummaryRow(text=text):
-                shown.append(summary_message(text))
-            case RepairRow():
-                repairs.append(_repair(row))
-    if repairs:
-        shown.append(ModelRequest(parts=repairs, timestamp=EPOCH))
-    return shown
+    output = message.parts[part]
+    if not isinstance(output, ToolReturnPart):
+        raise TypeError(f"part {part} is no tool return but a {type(output).__name__}")
+    return tool_return_text(cast("AnyToolReturn", output))
 
 
-def summary_message(summary: str) -> ModelRequest:
-    """Give the user-role message that carries a summary in a view."""
-    part = UserPromptPart(content=summary_message_text(summary), timestamp=EPOCH)
-    return ModelRequest(parts=[part], timestamp=EPOCH)
-
-
-def tool_return_text(part: BaseToolReturnPart[object]) -> str:
+def tool_return_text(part: AnyToolReturn) -> str:
     """Give the model-visible text of a tool return; files in it are not text."""
     return part.model_response_str(wrap_if_error=False)
 
@@ -162,7 +113,7 @@ def tool_return_text(part: BaseToolReturnPart[object]) -> str:
 def _measured(part: object) -> Part:
     match part:
         case ToolReturnPart():
-            return _measured_return(part)
+            return _measured_return(cast("ToolReturnPart[object]", part))
         case ToolCallPart():
             text = tool_call_text(part.tool_call_id, part.tool_name, parse_arguments(part.args))
             return Part(
@@ -186,9 +137,7 @@ def _measured(part: object) -> Part:
                 "system", part.content, envelope_tokens=MESSAGE_TOKENS, lasting=lasting
             )
         case RetryFeedbackPart():
-            return _text_part(
-                "feedback", part.model_response(), envelope_tokens=MESSAGE_TOKENS
-            )
+            return _text_part("feedback", part.model_response(), envelope_tokens=MESSAGE_TOKENS)
         case InstructionDeltaPart():
             return _text_part("system", part.content or "", lasting=True)
         case InstructionBaselinePart() | ModelSettingsDeltaPart() | ToolAvailabilityDeltaPart():
@@ -225,7 +174,7 @@ def _measured_prompt(part: UserPromptPart) -> Part:
     return Part(kind="user", tokens=MESSAGE_TOKENS + tokens, bytes=size)
 
 
-def _measured_return(part: ToolReturnPart) -> Part:
+def _measured_return(part: ToolReturnPart[object]) -> Part:
     text = tool_return_text(part)
     tokens, size, characters = text_tokens(text), text_bytes(text), len(text)
     for file in part.files:
@@ -251,7 +200,8 @@ def _measured_return(part: ToolReturnPart) -> Part:
 # --- reading -------------------------------------------------------------------------------------
 
 
-def _answers(part: object) -> bool:
+def answers(part: object) -> bool:
+    """Whether a part answers a reply (tool return, feedback), so that its message is no prompt."""
     return isinstance(part, ToolReturnPart | RetryFeedbackPart)
 
 
@@ -272,7 +222,7 @@ def _read(part: object, *, typed: bool) -> Iterator[Excerpt]:
             yield ToolResult(
                 call_id=part.tool_call_id,
                 tool_name=part.tool_name,
-                text=tool_return_text(part),
+                text=tool_return_text(cast("AnyToolReturn", part)),
                 is_error=part.outcome != "success",
             )
             yield from map(media_marker, part.files)
@@ -306,50 +256,3 @@ def _read_item(item: object, *, typed: bool) -> Iterator[Excerpt]:
     text = item if isinstance(item, str) else getattr(item, "content", "")
     if isinstance(text, str) and text:
         yield UserText(text=text) if typed else InjectedText(text=text)
-
-
-# --- showing -------------------------------------------------------------------------------------
-
-
-def _edited(message: ModelMessage, edits: tuple[Edit, ...]) -> ModelMessage:
-    if not edits:
-        return message
-    by_part = {edit.part: edit for edit in edits}
-    parts: list[object] = []
-    for index, part in enumerate(message.parts):
-        edit = by_part.get(index)
-        match edit:
-            case None:
-                parts.append(part)
-            case Hidden():
-                continue
-            case Cleared(placeholder=placeholder):
-                parts.append(_with_content(part, placeholder))
-            case Trimmed(head_characters=head, tail_characters=tail):
-                assert isinstance(part, ToolReturnPart)
-                text = trimmed_text(tool_return_text(part), head, tail)
-                parts.append(_with_content(part, [text, *part.files] if part.files else text))
-    return _replaced(message, parts)
-
-
-def _with_content(part: object, content: object) -> ToolReturnPart:
-    assert isinstance(part, ToolReturnPart)
-    return dataclasses.replace(part, content=content)
-
-
-def _replaced(message: ModelMessage, parts: Sequence[object]) -> ModelMessage:
-    return dataclasses.replace(message, parts=list(parts))
-
-
-def _with_repairs(message: ModelMessage, repairs: Sequence[ModelRequestPart]) -> ModelMessage:
-    return _replaced(message, [*repairs, *message.parts])
-
-
-def _repair(row: RepairRow) -> ToolReturnPart:
-    return ToolReturnPart(
-        tool_name=row.tool_name,
-        content=REPAIR_TEXT,
-        tool_call_id=row.call_id,
-        timestamp=EPOCH,
-        outcome="interrupted",
-    )

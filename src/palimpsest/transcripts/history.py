@@ -190,7 +190,7 @@ class HistoryBuilder:
         """A compaction the recording agent made here; its indices are filled in at the end."""
         self._pending.append(_Pending(record, len(self._slots), first_kept_entry))
 
-    def build(  # noqa: PLR0913 (one value a field of the recording)
+    def build(
         self,
         *,
         format: str,

@@ -1,0 +1,189 @@
+"""What a replay found: plain values, for the table, for JSON and for the page alike."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields
+from typing import cast
+
+from palimpsest.core.excerpt import Json
+from palimpsest.lab.policies import SimulatedCompaction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """Need coverage of one policy's compactions.
+
+    Attributes:
+        cuts: compactions after which the agent used at least one identifier of the dropped part.
+        needed: identifiers of the dropped parts that the next 40 calls used, before a person or a
+            tool supplied them again.
+        held: those of them that the summary holds.
+    """
+
+    cuts: int = 0
+    needed: int = 0
+    held: int = 0
+
+    def __add__(self, other: Need) -> Need:
+        return Need(
+            cuts=self.cuts + other.cuts,
+            needed=self.needed + other.needed,
+            held=self.held + other.held,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyResult:
+    """What one policy came to, over one recording or over several.
+
+    Attributes:
+        policy: stable name.
+        label: name for people.
+        requests: model requests.
+        input_tokens: sent in all requests together.
+        peak_tokens: of the largest request.
+        cache_read_tokens: input that a prompt cache serves: what a request shares with the one
+            before it, from the start.
+        cache_write_tokens: the rest of the input.
+        output_tokens: of all replies; the same for every policy.
+        cost_usd: None where a model has no known price.
+        prunings: times that tool outputs were cleared or trimmed.
+        compactions: times that a summary replaced messages.
+        prefix_breaks: requests in which bytes that were already sent had changed.
+        over_window: requests that do not fit the window.
+        steps_with_calls: replies that call tools.
+        blind_steps: those that use an identifier which the agent could only have had from
+            something no longer in its view.
+        need: need coverage of the compactions.
+    """
+
+    policy: str
+    label: str
+    requests: int
+    input_tokens: int
+    peak_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    prunings: int
+    compactions: int
+    prefix_breaks: int
+    over_window: int
+    steps_with_calls: int
+    blind_steps: int
+    need: Need
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyTrace:
+    """One policy over one recording, request by request.
+
+    Attributes:
+        result: the totals.
+        context_tokens: size of each request.
+        pruned_at: requests before which outputs were cleared or trimmed.
+        compactions: what replaced messages, and when.
+    """
+
+    result: PolicyResult
+    context_tokens: list[int]
+    pruned_at: list[int]
+    compactions: list[SimulatedCompaction]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedCompactionAt:
+    """A compaction that the recording itself holds, before the request of that number."""
+
+    request: int
+    kind: str
+    trigger: str
+    tokens_before: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionReplay:
+    """Everything that the replay of one recording found.
+
+    Attributes:
+        path: as it was asked for.
+        format: of the recording.
+        session_id: of the recording.
+        model: that its prices and window were taken from, or the recording's own name for it.
+        window: context window that was assumed, tokens.
+        window_source: where the window comes from.
+        messages: in the recording's own terms, as are the following counts.
+        calls: tool calls.
+        results: tool results.
+        images: images.
+        interrupted: interrupted or rejected steps.
+        recorded_compactions: summaries and clearings that the recording agent made.
+        set_aside: records that are not part of the conversation, by reason.
+        problems: what was damaged, one sentence each, with file and line.
+        requests_counted: requests whose size the provider counted.
+        ratio: provider tokens per estimated token; 1 where nothing was counted.
+        fixed_tokens: system text and tools of each request.
+        raw_error: median error of the uncorrected estimate, as a share; None without counts.
+        calibrated_error: the same of what a session's meter would have shown.
+        calibrated_error_p95: its 95th percentile.
+        traces: one a policy.
+    """
+
+    path: str
+    format: str
+    session_id: str
+    model: str | None
+    window: int
+    window_source: str
+    messages: int
+    calls: int
+    results: int
+    images: int
+    interrupted: int
+    recorded_compactions: list[RecordedCompactionAt]
+    set_aside: dict[str, int]
+    problems: list[str]
+    requests_counted: int
+    ratio: float
+    fixed_tokens: int
+    raw_error: float | None
+    calibrated_error: float | None
+    calibrated_error_p95: float | None
+    traces: list[PolicyTrace]
+
+
+@dataclass(slots=True, kw_only=True)
+class Totals:
+    """Sums over recordings, one result a policy; memory does not grow with the recordings."""
+
+    sessions: int = 0
+    policies: dict[str, PolicyResult] = field(default_factory=dict[str, "PolicyResult"])
+
+    def add(self, session: SessionReplay) -> None:
+        """Add one recording."""
+        self.sessions += 1
+        for trace in session.traces:
+            result = trace.result
+            earlier = self.policies.get(result.policy)
+            self.policies[result.policy] = result if earlier is None else _added(earlier, result)
+
+
+def _added(left: PolicyResult, right: PolicyResult) -> PolicyResult:
+    sums: dict[str, object] = {}
+    for item in fields(PolicyResult):
+        ours, theirs = getattr(left, item.name), getattr(right, item.name)
+        if item.name in {"policy", "label"}:
+            sums[item.name] = ours
+        elif item.name == "peak_tokens":
+            sums[item.name] = max(ours, theirs)
+        elif ours is None or theirs is None:
+            sums[item.name] = None
+        else:
+            sums[item.name] = ours + theirs
+    return PolicyResult(**sums)  # type: ignore[arg-type]  # the fields are its own
+
+
+def to_json(value: SessionReplay | PolicyResult) -> dict[str, Json]:
+    """Give a value as a JSON object of its fields."""
+    return cast("dict[str, Json]", asdict(value))

@@ -1,0 +1,1 @@
+"""Stock and billing for a small wholesaler."""

@@ -1,0 +1,1 @@
+"""One module a record: its fields, their checks, and a book to look records up."""
