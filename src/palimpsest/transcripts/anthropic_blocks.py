@@ -21,6 +21,7 @@ from palimpsest.transcripts.content import (
     compact_json,
     content_of,
     joined,
+    text_of,
 )
 from palimpsest.transcripts.history import Origin
 
@@ -78,7 +79,7 @@ def reply_parts(content: Json) -> list[ModelResponsePart]:
     """The parts of a reply; ``content`` is text or a list of blocks."""
     if isinstance(content, list):
         return [reply_part(block) for block in content]
-    return [TextPart(content=content)] if isinstance(content, str) else []
+    return [] if content is None else [TextPart(content=text_of(content))]
 
 
 def result_outcome(block: Json) -> Outcome:
@@ -103,14 +104,16 @@ def add_user_content(
     """Add a user record: its tool results to their calls, the rest as prompts or injected text.
 
     Neighbouring blocks that are both typed, or both injected, make one message; media takes the
-    side of the block before it.
+    side of the block before it. Beside a tool result nothing is a prompt: it starts no turn.
     """
     if not isinstance(content, list):
-        text = content_of(content)
-        history.user(text, [Origin(entry)], at, typed=isinstance(text, str) and typed(text))
+        is_typed = isinstance(content, str) and typed(content)
+        history.user(content_of(content), [Origin(entry)], at, typed=is_typed)
         return
     if not content:
         history.user("", [Origin(entry)], at, typed=False)
+    if any(as_record(block).get("type") == "tool_result" for block in content):
+        typed = _never
     groups = list[_Group]()
     for index, block in enumerate(content):
         fields = as_record(block)
@@ -134,6 +137,11 @@ class _Group(NamedTuple):
     typed: bool
     pieces: list[UserContent]
     origins: list[Origin]
+
+
+def _never(text: str) -> bool:
+    del text
+    return False
 
 
 def _is_typed(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from bisect import bisect_right
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pydantic_ai.messages import ModelResponse
@@ -90,14 +91,6 @@ def _node(entry: Entry, *, slim: bool) -> Node:
         is_message=role_fits,
         value=value if kind != "progress" else {},
     )
-
-
-@dataclass(slots=True)
-class _Reply:
-    """The lines of one reply, gathered until the next reply begins."""
-
-    entries: list[int]
-    message_id: str
 
 
 def _session(
@@ -253,10 +246,9 @@ def _boundary(metadata: Json) -> RecordedCompaction:
 
 def _summary_after(index: int, nodes: Sequence[Node], members: Sequence[int]) -> str:
     """The summary that hangs on this boundary, else the next one before another boundary."""
-    later = [member for member in members if member > index]
     fallback = ""
-    for member in later:
-        node = nodes[member]
+    for position in range(bisect_right(members, index), len(members)):
+        node = nodes[members[position]]
         if node.is_message and _is_summary(node):
             text = text_of(as_record(node.value.get("message")).get("content"))
             if node.parent == nodes[index].uuid:

@@ -149,4 +149,6 @@ def text_of(value: Json) -> str:
 
 def image_count(value: Json) -> int:
     """Image blocks directly in a content list."""
-    return sum(as_record(block).get("type") in {"image", "image_url"} for block in as_list(value))
+    return sum(
+        as_text(as_record(block).get("type")) in {"image", "image_url"} for block in as_list(value)
+    )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pydantic_ai.messages import (
@@ -58,7 +59,6 @@ class _Call:
     call_id: str
     tool_name: str
     results: _Slot
-    answered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +101,10 @@ class HistoryBuilder:
         self._lines = lines
         self._has_lines = has_lines
         self._slots = list[_Slot]()
-        self._calls = dict[str, list[_Call]]()
+        self._unanswered = dict[str, deque[_Call]]()
         self._used_ids = set[str]()
-        self._orphans = dict[str, list[_Orphan]]()
+        self._id_uses = Counter[str]()
+        self._orphans = dict[str, deque[_Orphan]]()
         self._pending = list[_Pending]()
         self._set_aside = Counter[str]()
         self.problems = list[Problem]()
@@ -139,17 +140,17 @@ class HistoryBuilder:
             what = f"The call id {recorded!r} occurs again; this one became {part.tool_call_id!r}."
             self.problem(entry, what, "repaired")
         call = _Call(part.tool_call_id, part.tool_name, results)
-        self._calls.setdefault(recorded, []).append(call)
-        if early := self._orphans.pop(recorded, None):
-            self._adopt(call, early.pop(0))
-            if early:
-                self._orphans[recorded] = early
+        if early := self._orphans.get(recorded):
+            self._adopt(call, early.popleft())
+        else:
+            self._unanswered.setdefault(recorded, deque()).append(call)
 
     def _unique(self, recorded: str) -> str:
-        candidate, number = recorded or "call", 1
+        base = recorded or "call"
+        candidate = base
         while candidate in self._used_ids:
-            number += 1
-            candidate = f"{recorded or 'call'}~{number}"
+            self._id_uses[base] += 1
+            candidate = f"{base}~{self._id_uses[base] + 1}"
         self._used_ids.add(candidate)
         return candidate
 
@@ -166,7 +167,6 @@ class HistoryBuilder:
             timestamp=result.at,
             outcome=result.outcome,
         )
-        call.answered = True
         call.results.parts.append(part)
         call.results.origins.append(result.origin)
         call.results.at = result.at
@@ -177,15 +177,14 @@ class HistoryBuilder:
         """The result of a tool call, linked by id."""
         slot = _Slot()
         result = _Orphan(slot, content, origin, at, outcome)
-        call = next((call for call in self._calls.get(call_id, []) if not call.answered), None)
-        if call is not None:
-            self._answer(call, result)
+        if calls := self._unanswered.get(call_id):
+            self._answer(calls.popleft(), result)
             return
         slot.parts.append(UserPromptPart(content=content, timestamp=at))
         slot.origins.append(origin)
         slot.at = at
         self._slots.append(slot)
-        self._orphans.setdefault(call_id, []).append(result)
+        self._orphans.setdefault(call_id, deque()).append(result)
 
     def compaction(self, record: RecordedCompaction, first_kept_entry: int | None = None) -> None:
         """A compaction the recording agent made here; its indices are filled in at the end."""
@@ -237,19 +236,15 @@ class HistoryBuilder:
         return RecordedMessage(message=message, is_prompt=slot.is_prompt, records=tuple(lines))
 
     def _placed_compactions(self, filled: list[_Slot]) -> list[RecordedCompaction]:
-        return [self._placed(pending, filled) for pending in self._pending]
+        is_filled = [slot.response is not None or bool(slot.parts) for slot in self._slots]
+        before = [0, *accumulate(is_filled)]
+        starts = [min(origin.entry for origin in slot.origins) for slot in filled]
+        return [_placed(p, before[p.slots_before], starts) for p in self._pending]
 
-    def _placed(self, pending: _Pending, filled: list[_Slot]) -> RecordedCompaction:
-        before = {id(slot) for slot in self._slots[: pending.slots_before]}
-        index = sum(id(slot) in before for slot in filled)
-        first_kept = index
-        if pending.first_kept_entry is not None:
-            first_kept = next(
-                (
-                    position
-                    for position, slot in enumerate(filled[:index])
-                    if min(origin.entry for origin in slot.origins) >= pending.first_kept_entry
-                ),
-                index,
-            )
-        return replace(pending.record, message_index=index, first_kept_message_index=first_kept)
+
+def _placed(pending: _Pending, index: int, starts: Sequence[int]) -> RecordedCompaction:
+    kept = pending.first_kept_entry
+    first = index
+    if kept is not None:
+        first = next((at for at in range(index) if starts[at] >= kept), index)
+    return replace(pending.record, message_index=index, first_kept_message_index=first)

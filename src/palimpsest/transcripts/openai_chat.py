@@ -124,7 +124,7 @@ def add_messages(
         message = as_record(item)
         if except_role and message.get("role") == except_role:
             builder.set_aside(except_role)
-        elif message.get("role") in {"system", "developer"} and len(system) == index:
+        elif as_text(message.get("role")) in {"system", "developer"} and len(system) == index:
             system.append(text_of(message.get("content")))
             builder.set_aside("system")
         else:

@@ -204,7 +204,7 @@ def _reply(message: Record, at: datetime) -> ModelResponse:
 
 
 def _blocks(content: Json) -> list[Json]:
-    return [content] if isinstance(content, str) else as_list(content)
+    return as_list(content) if content is None or isinstance(content, list) else [content]
 
 
 def _reply_part(block: Json, provider: str | None) -> ModelResponsePart:

@@ -31,6 +31,7 @@ def rewrite(recording: Recording, view: CompactedView, out: TextIO) -> None:
 
     Raises:
         NotARecordingError: the file changed since it was read.
+        InvalidSettingError: the view names messages that the recording does not have.
         OSError: the file cannot be read.
     """
     if recording.format == claude_code.FORMAT:
@@ -204,9 +205,9 @@ def _summary(text: str, messages: Sequence[Json], built: Built) -> Json:
     if built.recording.format != "anthropic-messages":
         return {"role": "user", "content": text}
     message: Record = {"role": "user", "content": [{"type": "text", "text": text}]}
-    last = as_record(messages[-1] if messages else None)
+    times = [as_record(item)["ts"] for item in messages if "ts" in as_record(item)]
     # Only clients that store a time beside each message know the mark of a summary.
-    return {**message, "ts": last["ts"], "isSummary": True} if "ts" in last else message
+    return {**message, "ts": times[-1], "isSummary": True} if times else message
 
 
 def _pretty(value: Json) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic_ai.messages import ModelRequest, ToolReturnPart
 
+from palimpsest.core.errors import InvalidSettingError
 from palimpsest.transcripts.content import as_record
 
 if TYPE_CHECKING:
@@ -61,8 +62,18 @@ def kept_records(built: Built, view: CompactedView) -> KeptRecords:
     """The raw records of a view.
 
     Kept messages that the recording begins with, and that a gap follows, stand before the summary.
+
+    Raises:
+        InvalidSettingError: the view names messages that the recording does not have.
     """
     indices = view.kept_message_indices
+    count = len(built.recording.messages)
+    ascending = list(indices) == sorted(set(indices))
+    if not ascending or any(not 0 <= index < count for index in indices):
+        expected = f"ascending positions below {count}"
+        raise InvalidSettingError("kept_message_indices", indices, expected)
+    if view.kept_prompt_index is not None and not 0 <= view.kept_prompt_index < count:
+        raise InvalidSettingError("kept_prompt_index", view.kept_prompt_index, f"below {count}")
     leading = 0
     while leading < len(indices) and indices[leading] == leading:
         leading += 1

@@ -1,0 +1,164 @@
+"""Damaged recordings: nothing but our own errors escapes, and every record is accounted for."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from palimpsest.core.errors import PalimpsestError
+from palimpsest.transcripts import claude_code, pi, read_recordings
+from palimpsest.transcripts.history import Built
+from palimpsest.transcripts.jsonl import read_entries
+from palimpsest.transcripts.read import read_sessions
+from palimpsest.transcripts.recording import Problem
+from tests.transcripts.samples import sample_texts
+
+# Damaging a value needs no types.
+_Value: TypeAlias = "Any"
+
+_SAMPLES = sample_texts()
+_LINES: dict[str, Callable[[Path], list[Built]]] = {"claude-code": claude_code.read, "pi": pi.read}
+_WRONG: list[Any] = [None, 7, -1.5, True, "", "text", [], {}, [None], {"type": "text"}, [["x"]]]
+
+_fuzz = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def _leaves(value: _Value, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    found = [path] if path else []
+    if isinstance(value, dict):
+        return found + [leaf for key in value for leaf in _leaves(value[key], (*path, key))]
+    if isinstance(value, list):
+        return found + [leaf for i, item in enumerate(value) for leaf in _leaves(item, (*path, i))]
+    return found
+
+
+def _with_wrong_value(value: _Value, chance: random.Random) -> _Value:
+    changed = copy.deepcopy(value)
+    path = chance.choice(_leaves(changed))
+    holder = changed
+    for key in path[:-1]:
+        holder = holder[key]
+    holder[path[-1]] = copy.deepcopy(chance.choice(_WRONG))
+    return changed
+
+
+def _damage_lines(text: str, chance: random.Random) -> bytes:
+    lines = text.splitlines()
+    for _ in range(chance.randint(1, 4)):
+        at = chance.randrange(len(lines))
+        match chance.randrange(6):
+            case 0 if len(lines) > 1:
+                del lines[at]
+            case 1:
+                lines.insert(chance.randrange(len(lines) + 1), lines[at])
+            case 2:
+                lines[at] = lines[at][: chance.randrange(len(lines[at]) + 1)]
+            case 3 if at + 1 < len(lines):
+                lines[at : at + 2] = [lines[at] + lines[at + 1]]
+            case 4:
+                chance.shuffle(lines)
+            case _:
+                try:
+                    value = json.loads(lines[at])
+                except ValueError:
+                    continue
+                if isinstance(value, dict) and value:
+                    lines[at] = json.dumps(_with_wrong_value(value, chance))
+    return "\n".join(lines).encode()
+
+
+def _flip(data: bytes, chance: random.Random) -> bytes:
+    flipped = bytearray(data)
+    for _ in range(chance.randint(1, 8)):
+        flipped[chance.randrange(len(flipped))] = chance.randrange(256)
+    return bytes(flipped)
+
+
+def _read(path: Path, format: str | None) -> None:
+    try:
+        for recording in read_recordings(path, format=format):
+            assert all(recorded.records for recorded in recording.messages)
+    except PalimpsestError as error:
+        assert str(error).endswith((".", "'"))
+
+
+def _records(built: Built) -> set[int]:
+    return {origin.entry for origins in built.origins for origin in origins}
+
+
+def _check_lines(path: Path, format: str) -> None:
+    """Each object is in a message or set aside; each non-blank line gave one or a problem."""
+    problems: list[Problem] = []
+    entries = list(read_entries(path, problems))
+    found = _LINES[format](path)
+    used = sum(len(_records(built)) for built in found)
+    aside = sum(sum(built.recording.set_aside.values()) for built in found)
+    assert used + aside == len(entries)
+    named = {entry.line for entry in entries} | {problem.line for problem in problems}
+    lines = path.read_bytes().split(b"\n")
+    assert {number for number, line in enumerate(lines, 1) if line.strip()} == named
+
+
+@pytest.mark.parametrize("name", [name for name in _SAMPLES if _SAMPLES[name][0] in _LINES])
+@_fuzz
+@given(seed=st.integers(0, 2**32), flips=st.booleans())
+def test_damaged_lines(tmp_path: Path, name: str, seed: int, flips: bool) -> None:
+    format, text = _SAMPLES[name]
+    chance = random.Random(seed)
+    data = _damage_lines(text, chance)
+    path = tmp_path / "damaged.jsonl"
+    path.write_bytes(_flip(data, chance) if flips and data else data)
+    _read(path, None)
+    _read(path, format)
+    _check_lines(path, format)
+
+
+@pytest.mark.parametrize("name", [name for name in _SAMPLES if _SAMPLES[name][0] not in _LINES])
+@_fuzz
+@given(seed=st.integers(0, 2**32), changes=st.integers(1, 4))
+def test_documents_with_wrong_values(tmp_path: Path, name: str, seed: int, changes: int) -> None:
+    format, text = _SAMPLES[name]
+    chance = random.Random(seed)
+    document = json.loads(text)
+    for _ in range(changes):
+        document = _with_wrong_value(document, chance)
+    path = tmp_path / "damaged.json"
+    path.write_text(json.dumps(document))
+    _read(path, None)
+    _read(path, format)
+    for session in read_sessions(path, format):
+        _check_document(session.built, session.document)
+
+
+def _check_document(built: Built, document: _Value) -> None:
+    holder = document if isinstance(document, dict) else {"messages": document}
+    keys = {"swe-agent": ["history"], "openai-chat": ["traj", "messages"]}
+    for key in keys.get(built.recording.format, ["messages"]):
+        if key in holder:
+            messages = holder[key] if isinstance(holder[key], list) else []
+            break
+    else:
+        return
+    used = {entry for entry in _records(built) if entry < len(messages)}
+    assert len(used) + sum(built.recording.set_aside.values()) == len(messages)
+
+
+@pytest.mark.parametrize("name", [name for name in _SAMPLES if _SAMPLES[name][0] not in _LINES])
+@_fuzz
+@given(seed=st.integers(0, 2**32), cut=st.booleans())
+def test_documents_with_wrong_bytes(tmp_path: Path, name: str, seed: int, cut: bool) -> None:
+    format, text = _SAMPLES[name]
+    chance = random.Random(seed)
+    data = text.encode()
+    path = tmp_path / "damaged.json"
+    path.write_bytes(data[: chance.randrange(len(data))] if cut else _flip(data, chance))
+    _read(path, None)
+    _read(path, format)

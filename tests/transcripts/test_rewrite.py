@@ -1,0 +1,226 @@
+"""A compacted view written in the recording's own format reads back as that view."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from palimpsest.core.errors import InvalidSettingError, NotARecordingError
+from palimpsest.transcripts import CompactedView, Recording, read_recordings, rewrite
+from tests.transcripts.samples import (
+    Claude,
+    claude_session,
+    lines,
+    mini_swe,
+    openai_messages,
+    openhands,
+    outline,
+    pi_entries,
+    pi_tree,
+    roo_messages,
+    sample_texts,
+    swe_agent,
+    tau_results,
+    text,
+    write,
+)
+
+SUMMARY = "Written by a summariser.\n<summary>\nWhat was.\n</summary>"
+_HAS_SUMMARIES = {"claude", "pi", "pi tree", "roo", "cline"}
+
+
+def read(folder: Path, content: str, name: str = "session.json") -> Recording:
+    return next(iter(read_recordings(write(folder, content, name))))
+
+
+def back(folder: Path, recording: Recording, view: CompactedView) -> Recording:
+    out = io.StringIO()
+    rewrite(recording, view, out)
+    folder = folder / "out"
+    folder.mkdir(exist_ok=True)
+    return read(folder, out.getvalue(), recording.path.name)
+
+
+@pytest.mark.parametrize("name", sample_texts())
+@pytest.mark.parametrize("share", [0.3, 0.6])
+def test_kept_messages_and_summary_come_back(tmp_path: Path, name: str, share: float) -> None:
+    format, content = sample_texts()[name]
+    recording = read(tmp_path, content)
+    count = len(recording.messages)
+    first = max(1, int(count * share))
+    while outline(recording)[first].startswith("request: ") and first < count - 1:
+        first += 1
+    kept = tuple(range(first, count))
+    result = back(tmp_path, recording, CompactedView(kept_message_indices=kept, summary=SUMMARY))
+
+    expected = [_without_ids(line) for line in outline(recording)[first:]]
+    got = [_without_ids(line) for line in outline(result)]
+    assert result.format == format
+    if name in _HAS_SUMMARIES:
+        assert [found.summary for found in result.compactions if found.kind == "summary"] == [
+            SUMMARY
+        ]
+        assert got == expected
+    else:
+        assert got == [f"PROMPT: {SUMMARY}", *expected]
+    assert [problem for problem in result.problems if "again" not in problem.what] == []
+
+
+def _without_ids(line: str) -> str:
+    """SWE-agent calls get their ids from positions, a repeated id loses its suffix."""
+    words = ["step" if word.startswith("step-") else word for word in line.split(" ")]
+    return " ".join(words).replace("a~2", "a")
+
+
+@pytest.mark.parametrize("name", sample_texts())
+def test_cleared_results_show_their_placeholder(tmp_path: Path, name: str) -> None:
+    recording = read(tmp_path, sample_texts()[name][1])
+    cleared = {
+        (index, part.tool_call_id): "[cleared]"
+        for index, recorded in enumerate(recording.messages)
+        for part in recorded.message.parts
+        if part.part_kind == "tool-return"
+    }
+    kept = tuple(range(len(recording.messages)))
+    view = CompactedView(kept_message_indices=kept, cleared=cleared)
+    result = back(tmp_path, recording, view)
+    returns = [
+        part.content
+        for recorded in result.messages
+        for part in recorded.message.parts
+        if part.part_kind == "tool-return"
+    ]
+    assert returns == ["[cleared]"] * len(cleared)
+    assert len(result.messages) == len(recording.messages)
+
+
+def test_claude_code_lines_form_one_chain_behind_the_boundary(tmp_path: Path) -> None:
+    recording = read(tmp_path, claude_session())
+    out = io.StringIO()
+    view = CompactedView(kept_message_indices=(11, 12, 13, 14), summary=SUMMARY)
+    rewrite(recording, view, out)
+    found = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert [line["parentUuid"] for line in found] == [None, *(line["uuid"] for line in found[:-1])]
+    assert [line["type"] for line in found] == [
+        "system",
+        "user",
+        "user",
+        "attachment",
+        "assistant",
+        "user",
+    ]
+    assert found[0]["subtype"] == "compact_boundary"
+    assert found[1]["isCompactSummary"] is True
+
+
+def test_a_prompt_that_rides_along(tmp_path: Path) -> None:
+    recording = read(tmp_path, lines(*pi_entries()))
+    view = CompactedView(kept_message_indices=(4, 5), summary=SUMMARY, kept_prompt_index=3)
+    result = back(tmp_path, recording, view)
+    assert outline(result) == outline(recording)[3:6]
+
+
+def test_pi_rebuilds_the_view_by_its_own_rules(tmp_path: Path) -> None:
+    view = CompactedView(kept_message_indices=(3, 4), summary=SUMMARY)
+    out = io.StringIO()
+    rewrite(read(tmp_path, lines(*pi_entries())), view, out)
+    header, compaction, *kept = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert (header["type"], compaction["firstKeptEntryIndex"], len(kept)) == ("session", 2, 2)
+
+    out = io.StringIO()
+    rewrite(read(tmp_path, lines(*pi_tree())), view, out)
+    _, compaction, first, second = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert compaction["firstKeptEntryId"] == first["id"]
+    assert [compaction["parentId"], first["parentId"], second["parentId"]] == [
+        None,
+        compaction["id"],
+        first["id"],
+    ]
+
+
+def test_first_messages_stay_in_front_of_the_summary(tmp_path: Path) -> None:
+    recording = read(tmp_path, json.dumps(openai_messages()))
+    view = CompactedView(kept_message_indices=(0, 3, 4), summary=SUMMARY)
+    out = io.StringIO()
+    rewrite(recording, view, out)
+    written = json.loads(out.getvalue())
+    source = openai_messages()
+    assert written == [*source[:2], {"role": "user", "content": SUMMARY}, *source[5:7]]
+
+    recording = read(tmp_path, json.dumps(roo_messages()))
+    result = back(tmp_path, recording, CompactedView(kept_message_indices=(0, 1, 4), summary="S"))
+    assert outline(result) == [*outline(recording)[:2], outline(recording)[4]]
+    [compaction] = result.compactions
+    assert (compaction.message_index, compaction.summary) == (2, "S")
+
+
+def test_only_the_kept_side_of_a_record_stays(tmp_path: Path) -> None:
+    recording = read(tmp_path, json.dumps(roo_messages()))
+    result = back(tmp_path, recording, CompactedView(kept_message_indices=(2, 5), summary="S"))
+    assert outline(result)[-1] == "PROMPT: <feedback>\nNo\n</feedback>"
+
+
+def test_documents_keep_no_other_copy(tmp_path: Path) -> None:
+    view = CompactedView(kept_message_indices=(2, 3), summary=SUMMARY)
+
+    def written(document: object) -> object:
+        out = io.StringIO()
+        rewrite(read(tmp_path, json.dumps(document)), view, out)
+        found: object = json.loads(out.getvalue())
+        return found
+
+    run = written({**openhands(), "raw_messages": []})
+    assert isinstance(run, dict) and not {"response", "raw_messages"} & run.keys()
+    trajectory = written(swe_agent())
+    assert isinstance(trajectory, dict) and trajectory["trajectory"] == []
+    results = written(tau_results())
+    assert isinstance(results, list) and len(results) == 1
+    assert isinstance(written(mini_swe()), dict)
+
+
+def test_a_lone_surrogate_can_be_written(tmp_path: Path) -> None:
+    content = '[{"role": "user", "content": "\\ud800"}]'
+    recording = read(tmp_path, content)
+    result = back(tmp_path, recording, CompactedView(kept_message_indices=(0,)))
+    assert result.messages[0].message == recording.messages[0].message
+
+
+def test_a_file_that_changed_is_refused(tmp_path: Path) -> None:
+    for content in (claude_session(), lines(*pi_entries()), json.dumps(openai_messages())):
+        recording = read(tmp_path, content)
+        recording.messages.pop()
+        with pytest.raises(NotARecordingError, match="changed"):
+            rewrite(recording, CompactedView(kept_message_indices=(0,)), io.StringIO())
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        CompactedView(kept_message_indices=(0, 99)),
+        CompactedView(kept_message_indices=(-1,)),
+        CompactedView(kept_message_indices=(1, 0)),
+        CompactedView(kept_message_indices=(1,), kept_prompt_index=99),
+    ],
+)
+def test_messages_that_are_not_there(tmp_path: Path, view: CompactedView) -> None:
+    with pytest.raises(InvalidSettingError):
+        rewrite(read(tmp_path, claude_session()), view, io.StringIO())
+
+
+def test_nothing_kept(tmp_path: Path) -> None:
+    file = Claude()
+    file.user("One")
+    file.reply("m1", text("Two"))
+    out = io.StringIO()
+    rewrite(read(tmp_path, file.text), CompactedView(kept_message_indices=(), summary="S"), out)
+    assert len(out.getvalue().splitlines()) == 2
+    out = io.StringIO()
+    rewrite(
+        read(tmp_path, lines(*pi_entries())),
+        CompactedView(kept_message_indices=(), summary="S"),
+        out,
+    )
+    assert len(out.getvalue().splitlines()) == 2
