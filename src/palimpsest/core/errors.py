@@ -11,9 +11,11 @@
     │  └─ WouldOverwriteError         the output would replace a file
     ├─ RefusalError                   not now; nothing was changed
     │  ├─ NothingToCompactError       the planner finds no cut
+    │  ├─ UnknownCheckpointError      no checkpoint of the session has that id
     │  └─ ContextBudgetExceededError  the request does not fit, and nothing made it fit
     └─ FailureError                   something broke; what was saved stays
        ├─ InvalidRecordError          a checkpoint, clearing, trim or restore record is not valid
+       ├─ SaveFailedError             a commit could not be written; it stays pending
        └─ SummaryRejectedError        a generated summary cannot be used
 
 Every class has a stable ``code``, which HTTP bodies and ``--json`` output carry, and an
@@ -140,6 +142,19 @@ class NothingToCompactError(RefusalError):
         return f"Nothing to compact: {self.reason}"
 
 
+class UnknownCheckpointError(RefusalError):
+    """No checkpoint of the session has that id."""
+
+    code = "unknown_checkpoint"
+
+    def __init__(self, checkpoint_id: str) -> None:
+        super().__init__(checkpoint_id)
+        self.checkpoint_id = checkpoint_id
+
+    def __str__(self) -> str:
+        return f"This session has no checkpoint {self.checkpoint_id}."
+
+
 class ContextBudgetExceededError(RefusalError):
     """A request does not fit the model's window; the history is preserved whole.
 
@@ -227,3 +242,19 @@ class SummaryRejectedError(FailureError):
 
     def __str__(self) -> str:
         return f"The summary was rejected: {self.reason}"
+
+
+class SaveFailedError(FailureError):
+    """A commit could not be written; the old file is unchanged and the work stays pending."""
+
+    code = "save_failed"
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path} could not be saved: {self.reason}. Nothing is lost; flush to try again."
+        )

@@ -1,0 +1,1 @@
+"""Models: resolving, limits, summarisers, and the engine around a model's requests."""

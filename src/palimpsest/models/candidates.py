@@ -1,0 +1,192 @@
+"""Makes the candidate of one compaction: summary, checkpoint, receipt, and its measured view."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from pydantic_ai.messages import ModelResponse
+
+from palimpsest.core.atoms import string_leaves
+from palimpsest.core.budget import Measure
+from palimpsest.core.calibration import Meter
+from palimpsest.core.excerpt import Excerpt
+from palimpsest.core.outline import Outline
+from palimpsest.core.planning import Cut
+from palimpsest.core.receipt import (
+    CompactionFigures,
+    CompactionTrigger,
+    Receipt,
+    build_receipt,
+    receipt_json,
+)
+from palimpsest.core.records import Checkpoint
+from palimpsest.core.summary_input import SummaryRow, summary_row
+from palimpsest.core.view import View
+from palimpsest.formats.projection import project
+from palimpsest.formats.pydantic_ai import excerpts
+from palimpsest.models.summary_job import GeneratedSummary, Summarizer, SummaryJob
+from palimpsest.models.timeline import Timeline
+
+if TYPE_CHECKING:
+    from palimpsest.models.engine import Limits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A compaction that was generated and measured, but not saved.
+
+    Attributes:
+        size: of the whole request with it, locally measured and scaled.
+    """
+
+    checkpoint: Checkpoint
+    receipt: Receipt
+    size: Measure
+
+
+class CandidateMaker:
+    """Turns a cut into a candidate."""
+
+    def __init__(
+        self,
+        *,
+        summarizer: Summarizer,
+        fallback: Summarizer,
+        now_ms: Callable[[], int],
+        new_id: Callable[[], str],
+    ) -> None:
+        self.now_ms = now_ms
+        self.new_id = new_id
+        self._summarizer = summarizer
+        self._fallback = fallback
+
+    async def make(
+        self,
+        timeline: Timeline,
+        cut: Cut,
+        *,
+        limits: Limits,
+        meter: Meter,
+        trigger: CompactionTrigger,
+        extractive: bool = False,
+        focus: str = "",
+    ) -> Candidate:
+        """Summarise the messages before the cut and measure what would be sent.
+
+        Raises:
+            FailureError: no summary was made.
+        """
+        started = self.now_ms()
+        summarizer = self._fallback if extractive else self._summarizer
+        summary = await summarizer.summarise(_job(timeline, cut, limits, focus))
+        active = timeline.view.state.checkpoint
+        checkpoint = Checkpoint(
+            id=self.new_id(),
+            base=None if active is None else active.id,
+            first_kept_message_index=cut.first_kept_message_index,
+            history_message_count=len(timeline.history),
+            summary=summary.text,
+            timestamp=self.now_ms(),
+            provider=summary.provider,
+            model=summary.model,
+            usage=summary.usage,
+            split=cut.split,
+        )
+        view = View(timeline.outline, timeline.state_after(checkpoint))
+        size = meter.local(view, limits.fixed)
+        receipt = build_receipt(
+            _figures(
+                timeline,
+                view,
+                summary,
+                trigger=trigger,
+                before=meter.local(timeline.view, limits.fixed).tokens,
+                after=size.tokens,
+                duration_ms=self.now_ms() - started,
+            ),
+            timeline.ledger_before(cut.first_kept_message_index),
+            _view_text(timeline, view),
+        )
+        return Candidate(
+            checkpoint=replace(checkpoint, receipt=receipt_json(receipt)),
+            receipt=receipt,
+            size=size,
+        )
+
+
+def _job(timeline: Timeline, cut: Cut, limits: Limits, focus: str) -> SummaryJob:
+    active = timeline.view.state.checkpoint
+    stop = cut.first_kept_message_index
+    return SummaryJob(
+        rows=tuple(_rows(timeline, timeline.view.cut, stop, split=cut.split)),
+        ledger=timeline.ledger_before(stop),
+        previous_summary="" if active is None else active.summary,
+        focus=focus,
+        budget=limits.budget,
+    )
+
+
+def _rows(timeline: Timeline, start: int, stop: int, *, split: bool) -> Iterator[SummaryRow]:
+    kept_prompt = timeline.outline.prompt_of(stop - 1) if split else None
+    indices = list(range(start, stop))
+    if kept_prompt is not None and kept_prompt < start:
+        indices.insert(0, kept_prompt)
+    for index in indices:
+        message = timeline.history[index]
+        if isinstance(message, ModelResponse) and message.state == "interrupted":
+            continue
+        for row in timeline.excerpts_between(index, index + 1)[0]:
+            yield summary_row(row, kept=index == kept_prompt)
+
+
+def _figures(
+    timeline: Timeline,
+    view: View,
+    summary: GeneratedSummary,
+    *,
+    trigger: CompactionTrigger,
+    before: int,
+    after: int,
+    duration_ms: int,
+) -> CompactionFigures:
+    outline = timeline.outline
+    turns = outline.turns_before(view.cut)
+    steps = _steps_before(outline, view.cut)
+    return CompactionFigures(
+        trigger=trigger,
+        tokens_before=before,
+        tokens_after=after,
+        messages_summarised=view.cut,
+        messages_kept=len(outline) - view.cut,
+        turns_summarised=turns,
+        turns_kept=len(outline.prompts) - turns,
+        steps_summarised=steps,
+        steps_kept=len(outline.step_starts) - steps,
+        outputs_cleared=sum(position.message >= view.cut for position in view.state.cleared),
+        duration_ms=duration_ms,
+        cost_usd=summary.cost_usd,
+        warnings=summary.warnings,
+    )
+
+
+def _steps_before(outline: Outline, index: int) -> int:
+    return sum(step < index for step in outline.step_starts)
+
+
+def _view_text(timeline: Timeline, view: View) -> str:
+    """Give every text that the model reads in a view."""
+    shown = project(timeline.history, view.rows())
+    return "\n".join(text for message in shown for row in excerpts(message) for text in texts(row))
+
+
+def texts(row: Excerpt) -> list[str]:
+    """Give the texts of one excerpt that a model reads."""
+    match row.kind:
+        case "tool_call":
+            return [row.tool_name, *string_leaves(row.arguments)]
+        case "marker":
+            return []
+        case _:
+            return [row.text]
