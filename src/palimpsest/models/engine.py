@@ -293,8 +293,11 @@ class Engine:
     async def _save_record(self, record: Record) -> bool:
         """Save a record and show it; a cancellation meanwhile waits, and is then reported."""
         self.timeline.check(record)
-        _, cancelled = await finish(self._save((record,)))
-        self.applied(record)
+        try:
+            _, cancelled = await finish(self._save((record,)))
+        finally:
+            # What could not be saved stays pending, and is shown as such.
+            self.applied(record)
         return cancelled
 
     # --- the last resort ---------------------------------------------------------------------
