@@ -69,6 +69,5 @@ $(BENCH_READY): pyproject.toml constraints.txt
 	@echo "setting up .bench-venv with $(PYTHON) $(VERSION)"
 	$(PYTHON) -m venv --clear .bench-venv
 	$(BENCH_BIN)/python -m pip install -qq --upgrade -c constraints.txt pip
-	$(BENCH_BIN)/python -m pip install -qq -c constraints.txt --build-constraint constraints.txt \
-		-e . --group bench
+	$(BENCH_BIN)/python -m pip install -qq -e . --group bench
 	@touch $@
