@@ -39,7 +39,6 @@ def dump_record(record: Record) -> JsonObject:
                 },
                 "split": record.split,
                 **({"covers": record.covers} if record.covers else {}),
-                **({"receipt": dict(record.receipt)} if record.receipt else {}),
             }
         case Clearing():
             return {
@@ -223,7 +222,6 @@ def _checkpoint(fields: _Fields, *, default_base: str | None) -> Checkpoint:
         usage=_usage(_Fields(f"{fields.name} usage", fields.value("usage"))),
         split=fields.flag("split") if fields.has("split") else False,
         covers=covers,
-        receipt=fields.optional_object("receipt"),
     )
 
 
@@ -261,12 +259,6 @@ class _Fields:
 
     def optional(self, field: str, default: Json) -> Json:
         return self._value.get(field, default)
-
-    def optional_object(self, field: str) -> JsonObject:
-        value = self._value.get(field, {})
-        if not isinstance(value, dict):
-            raise self.invalid(field, "is no object")
-        return value
 
     def checked(self, field: str, value: Json, valid: Callable[[Json], bool], reason: str) -> str:
         if not isinstance(value, str) or not valid(value):

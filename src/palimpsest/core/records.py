@@ -11,12 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal, TypeAlias, assert_never
 
-from palimpsest.core.excerpt import Json
 from palimpsest.core.outline import Position
-
-
-def _nothing() -> Mapping[str, Json]:
-    return MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +41,6 @@ class Checkpoint:
         usage: what writing it cost.
         split: the cut is a step boundary inside a turn, not a turn start.
         covers: SHA-256 of the stored message lines before the cut, hexadecimal, or empty.
-        receipt: what the compaction kept and dropped, as ``receipt_json`` gives it; or empty.
     """
 
     id: str
@@ -60,7 +54,6 @@ class Checkpoint:
     usage: SummaryUsage = field(default_factory=SummaryUsage)
     split: bool = False
     covers: str = ""
-    receipt: Mapping[str, Json] = field(default_factory=_nothing)
     kind: Literal["checkpoint"] = "checkpoint"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pydantic_ai.messages import ModelResponse
@@ -19,7 +19,6 @@ from palimpsest.core.receipt import (
     CompactionTrigger,
     Receipt,
     build_receipt,
-    receipt_json,
 )
 from palimpsest.core.records import Checkpoint
 from palimpsest.core.summary_input import SummaryRow, summary_row
@@ -110,7 +109,7 @@ class CandidateMaker:
             _view_text(timeline, view),
         )
         return Candidate(
-            checkpoint=replace(checkpoint, receipt=receipt_json(receipt)),
+            checkpoint=checkpoint,
             receipt=receipt,
             size=size,
         )

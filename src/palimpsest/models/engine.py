@@ -70,8 +70,9 @@ _T = TypeVar("_T")
 MOST_TRIMS = 8
 """Outputs that one relief trims at most."""
 
-SaveRecords = Callable[[tuple[Record, ...]], Awaitable[None]]
-"""Saves records, with whatever else is pending, atomically; raises ``SaveFailedError``."""
+SaveRecord = Callable[[Record, Receipt | None], Awaitable[None]]
+"""Saves a record, a checkpoint with its receipt, together with whatever of the history is not
+saved yet, atomically; raises ``SaveFailedError``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +128,7 @@ class Engine:
         *,
         settings: EngineSettings,
         candidates: CandidateMaker,
-        save: SaveRecords,
+        save: SaveRecord,
         emit: Callable[[EngineEvent], None],
         meter: Meter,
     ) -> None:
@@ -283,18 +284,18 @@ class Engine:
         candidate = self._candidate
         assert candidate is not None
         try:
-            cancelled = await self._save_record(candidate.checkpoint)
+            cancelled = await self._save_record(candidate.checkpoint, candidate.receipt)
         except SaveFailedError as error:
             self._save_error = error
             return SaveFailed()
         self._receipt = candidate.receipt
         return Saved(reading=self._reading(limits), cancelled=cancelled)
 
-    async def _save_record(self, record: Record) -> bool:
+    async def _save_record(self, record: Record, receipt: Receipt | None = None) -> bool:
         """Save a record and show it; a cancellation meanwhile waits, and is then reported."""
         self.timeline.check(record)
         try:
-            _, cancelled = await finish(self._save((record,)))
+            _, cancelled = await finish(self._save(record, receipt))
         finally:
             # What could not be saved stays pending, and is shown as such.
             self.applied(record)
@@ -376,7 +377,7 @@ class Engine:
                 trigger="manual",
                 focus=focus,
             )
-            cancelled = await self._save_record(self._candidate.checkpoint)
+            cancelled = await self._save_record(self._candidate.checkpoint, self._candidate.receipt)
             saved, self._receipt = 1, self._candidate.receipt
         except FailureError as failure:
             error = str(failure)

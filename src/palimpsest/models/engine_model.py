@@ -166,4 +166,3 @@ def sendable(view: Sequence[ModelMessage], received: ModelMessage) -> list[Model
 def _results_first(part: ModelRequestPart) -> bool:
     """Providers want the results of a step in front of what else follows it."""
     return not answers(part)
-
