@@ -21,11 +21,12 @@ from palimpsest.core.receipt import (
     build_receipt,
 )
 from palimpsest.core.records import Checkpoint
+from palimpsest.core.summary import summary_output_cap
 from palimpsest.core.summary_input import SummaryRow, summary_row
 from palimpsest.core.view import View
 from palimpsest.formats.projection import project
 from palimpsest.formats.pydantic_ai import excerpts
-from palimpsest.models.summary_job import GeneratedSummary, Summarizer, SummaryJob
+from palimpsest.models.summarizer import GeneratedSummary, Summarizer, SummaryJob
 from palimpsest.models.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class CandidateMaker:
         """
         started = self.now_ms()
         summarizer = self._fallback if extractive else self._summarizer
-        summary = await summarizer.summarise(_job(timeline, cut, limits, focus))
+        summary = await summarizer.summarise(_job(timeline, cut, limits, meter, focus))
         active = timeline.view.state.checkpoint
         checkpoint = Checkpoint(
             id=self.new_id(),
@@ -115,7 +116,10 @@ class CandidateMaker:
         )
 
 
-def _job(timeline: Timeline, cut: Cut, limits: Limits, focus: str) -> SummaryJob:
+def _job(
+    timeline: Timeline, cut: Cut, limits: Limits, meter: Meter, focus: str
+) -> SummaryJob:
+    budget = limits.budget
     active = timeline.view.state.checkpoint
     stop = cut.first_kept_message_index
     return SummaryJob(
@@ -123,7 +127,8 @@ def _job(timeline: Timeline, cut: Cut, limits: Limits, focus: str) -> SummaryJob
         ledger=timeline.ledger_before(stop),
         previous_summary="" if active is None else active.summary,
         focus=focus,
-        budget=limits.budget,
+        max_tokens=summary_output_cap(window=budget.window, max_output=budget.reserved_output),
+        calibration=meter.calibration,
     )
 
 
@@ -165,7 +170,7 @@ def _figures(
         steps_kept=len(outline.step_starts) - steps,
         outputs_cleared=sum(position.message >= view.cut for position in view.state.cleared),
         duration_ms=duration_ms,
-        cost_usd=summary.cost_usd,
+        cost_usd=None,
         warnings=summary.warnings,
     )
 

@@ -8,11 +8,12 @@ already merged and repaired messages.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from pydantic_ai import RunContext
+from pydantic_ai.exceptions import AgentRunError
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelRequestPart, ModelResponse
 from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
 from pydantic_ai.models.wrapper import WrapperModel
@@ -32,6 +33,23 @@ class Outgoing:
     parameters: ModelRequestParameters
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RequestLimits:
+    """What one main request must keep to, and the settings that say so to the provider."""
+
+    limits: Limits
+    settings: ModelSettings | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """One main request as it is sent."""
+
+    view: list[ModelMessage]
+    limits: Limits
+    settings: ModelSettings | None
+
+
 class EngineModel(WrapperModel):
     """Wraps a model; every request is preceded by a preflight and carries the view.
 
@@ -44,8 +62,8 @@ class EngineModel(WrapperModel):
         wrapped: Model,
         *,
         engine: Engine,
-        take_in: Callable[[Outgoing], None],
-        limits: Callable[[Outgoing], Limits],
+        take_in: Callable[[Outgoing], Awaitable[None]],
+        limits: Callable[[Outgoing], RequestLimits],
         on_overflow: Callable[[Overflow], None],
     ) -> None:
         """Wrap a model.
@@ -53,7 +71,7 @@ class EngineModel(WrapperModel):
         Args:
             wrapped: the model that answers.
             engine: holds the conversation.
-            take_in: adds to the engine what is new in the messages of a request.
+            take_in: adds to the engine what is new in the messages of a request, and saves it.
             limits: what a request must keep to; asked again after ``on_overflow``.
             on_overflow: told of a rejection, whose window replaces the one assumed so far.
         """
@@ -73,13 +91,17 @@ class EngineModel(WrapperModel):
         outgoing = Outgoing(
             messages=messages, settings=model_settings, parameters=model_request_parameters
         )
-        view, limits = await self._prepared(outgoing)
+        sent = await self._prepared(outgoing)
         try:
-            response = await self.wrapped.request(view, model_settings, model_request_parameters)
-        except Exception as error:
-            view, limits = await self._recovered(outgoing, error)
-            response = await self.wrapped.request(view, model_settings, model_request_parameters)
-        self._learn(limits, response)
+            response = await self.wrapped.request(
+                sent.view, sent.settings, model_request_parameters
+            )
+        except AgentRunError as error:
+            sent = await self._recovered(outgoing, error)
+            response = await self.wrapped.request(
+                sent.view, sent.settings, model_request_parameters
+            )
+        self._learn(sent.limits, response)
         return response
 
     @asynccontextmanager
@@ -94,44 +116,46 @@ class EngineModel(WrapperModel):
         outgoing = Outgoing(
             messages=messages, settings=model_settings, parameters=model_request_parameters
         )
-        view, limits = await self._prepared(outgoing)
+        sent = await self._prepared(outgoing)
         async with AsyncExitStack() as stack:
             try:
                 stream = await stack.enter_async_context(
                     self.wrapped.request_stream(
-                        view, model_settings, model_request_parameters, run_context
+                        sent.view, sent.settings, model_request_parameters, run_context
                     )
                 )
-            except Exception as error:
-                view, limits = await self._recovered(outgoing, error)
+            except AgentRunError as error:
+                sent = await self._recovered(outgoing, error)
                 stream = await stack.enter_async_context(
                     self.wrapped.request_stream(
-                        view, model_settings, model_request_parameters, run_context
+                        sent.view, sent.settings, model_request_parameters, run_context
                     )
                 )
             yield stream
-            self._learn(limits, stream.get())
+            self._learn(sent.limits, stream.get())
 
-    async def _prepared(self, outgoing: Outgoing) -> tuple[list[ModelMessage], Limits]:
-        self._take_in(outgoing)
-        limits = self._limits(outgoing)
-        await self._engine.preflight(limits)
-        return self._view(outgoing), limits
+    async def _prepared(self, outgoing: Outgoing) -> Prepared:
+        await self._take_in(outgoing)
+        asked = self._limits(outgoing)
+        await self._engine.preflight(asked.limits)
+        return self._sendable(outgoing, asked)
 
-    async def _recovered(
-        self, outgoing: Outgoing, error: Exception
-    ) -> tuple[list[ModelMessage], Limits]:
+    async def _recovered(self, outgoing: Outgoing, error: AgentRunError) -> Prepared:
         overflow = classify_overflow(error)
         if overflow is None:
             raise error
         self._on_overflow(overflow)
-        limits = self._limits(outgoing)
-        await self._engine.preflight(limits, overflow_tokens=overflow.request_tokens or 0)
-        return self._view(outgoing), limits
+        asked = self._limits(outgoing)
+        await self._engine.preflight(asked.limits, overflow_tokens=overflow.request or 0)
+        return self._sendable(outgoing, asked)
 
-    def _view(self, outgoing: Outgoing) -> list[ModelMessage]:
+    def _sendable(self, outgoing: Outgoing, asked: RequestLimits) -> Prepared:
         view = sendable(self._engine.timeline.messages(), outgoing.messages[-1])
-        return self.wrapped.prepare_messages(view, outgoing.parameters)
+        return Prepared(
+            view=self.wrapped.prepare_messages(view, outgoing.parameters),
+            limits=asked.limits,
+            settings=asked.settings,
+        )
 
     def _learn(self, limits: Limits, response: ModelResponse) -> None:
         if response.state == "complete":
