@@ -25,7 +25,7 @@ _GEMINI_BUDGETS = {
     "max": 24_576,
 }
 _COHERE_BUDGETS = {
-    "minimal": 1_024,
+    "minimal": 512,
     "low": 2_048,
     "medium": 8_192,
     "high": 16_384,
@@ -46,7 +46,7 @@ def thinking_budget(
     """
     explicit = cast("Mapping[str, object]", settings)
     profile = cast("Mapping[str, object]", model.profile)
-    level = _unified_level(settings, parameters, profile)
+    level = _unified_level(explicit, parameters, profile)
     match model.system:
         case "anthropic":
             body = as_mapping(explicit.get("extra_body"))
@@ -75,9 +75,11 @@ def as_mapping(value: object) -> Mapping[str, object]:
 
 
 def _unified_level(
-    settings: ModelSettings, parameters: ModelRequestParameters, profile: Mapping[str, object]
+    settings: Mapping[str, object],
+    parameters: ModelRequestParameters,
+    profile: Mapping[str, object],
 ) -> ThinkingLevel | None:
-    level = settings.get("thinking", parameters.thinking)
+    level = cast("ThinkingLevel | None", settings.get("thinking", parameters.thinking))
     can_think = profile.get("supports_thinking") or profile.get("thinking_always_enabled")
     return level if can_think else None
 
