@@ -13,14 +13,19 @@ from palimpsest.core.errors import (
     FailureError,
     InvalidRecordError,
     InvalidSettingError,
+    MissingExtraError,
+    MissingKeyError,
     NotARecordingError,
     NothingToCompactError,
     PalimpsestError,
     RefusalError,
     SummaryRejectedError,
+    SummaryTimeoutError,
     UnknownFormatError,
+    UnknownModelError,
     UsageError,
 )
+from palimpsest.core.records import SummaryUsage
 
 BUDGET = Budget(window=32_000, reserved_output=1_000, byte_limit=5_000)
 
@@ -86,6 +91,42 @@ def test_codes_are_unique() -> None:
             FailureError,
             1,
             "The summary was rejected: the reply was cut off.",
+        ),
+        (
+            SummaryTimeoutError(120, "call", SummaryUsage(input=3)),
+            FailureError,
+            1,
+            "The summary timed out: 120 s were allowed for one call.",
+        ),
+        (
+            SummaryTimeoutError(300.5, "generation"),
+            FailureError,
+            1,
+            "The summary timed out: 300.5 s were allowed for the whole generation.",
+        ),
+        (
+            UnknownModelError("gpt-5", "openai:gpt-5"),
+            UsageError,
+            2,
+            "There is no model 'gpt-5'; did you mean 'openai:gpt-5'?",
+        ),
+        (
+            UnknownModelError("nope"),
+            UsageError,
+            2,
+            "There is no model 'nope'; write provider:model.",
+        ),
+        (
+            MissingKeyError("openai", "OPENAI_API_KEY"),
+            UsageError,
+            2,
+            "The provider 'openai' needs the environment variable OPENAI_API_KEY.",
+        ),
+        (
+            MissingExtraError("groq", "palimpsest-ai[groq]"),
+            UsageError,
+            2,
+            "The provider 'groq' needs an optional package: pip install 'palimpsest-ai[groq]'.",
         ),
     ],
 )

@@ -8,7 +8,10 @@
     │  ├─ UnknownFormatError          no reader of that name
     │  ├─ NotARecordingError          the file is no recording of a known format
     │  ├─ SeveralSessionsError        the file holds several sessions; one must be named
-    │  └─ WouldOverwriteError         the output would replace a file
+    │  ├─ WouldOverwriteError         the output would replace a file
+    │  ├─ UnknownModelError           no provider is known by that name
+    │  ├─ MissingKeyError             an environment variable that a provider needs is not set
+    │  └─ MissingExtraError           a provider's package is not installed
     ├─ RefusalError                   not now; nothing was changed
     │  ├─ NothingToCompactError       the planner finds no cut
     │  ├─ UnknownCheckpointError      no checkpoint of the session has that id
@@ -16,7 +19,8 @@
     └─ FailureError                   something broke; what was saved stays
        ├─ InvalidRecordError          a checkpoint, clearing, trim or restore record is not valid
        ├─ SaveFailedError             a commit could not be written; it stays pending
-       └─ SummaryRejectedError        a generated summary cannot be used
+       ├─ SummaryRejectedError        a generated summary cannot be used
+       └─ SummaryTimeoutError         a summary took too long
 
 Every class has a stable ``code``, which HTTP bodies and ``--json`` output carry, and an
 ``exit_status`` for the command line. Attributes hold the facts; ``str()`` renders the sentence.
@@ -25,10 +29,11 @@ Arguments are positional-capable so that every error pickles.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 if TYPE_CHECKING:
     from palimpsest.core.budget import Budget
+    from palimpsest.core.records import SummaryUsage
 
 
 class PalimpsestError(Exception):
@@ -121,6 +126,52 @@ class WouldOverwriteError(UsageError):
         if self.is_input:
             return f"{self.path} is the recording itself, which is never changed; name another."
         return f"{self.path} exists already; name another file or pass --force."
+
+
+class UnknownModelError(UsageError):
+    """No provider is known by that name, or the name is not of the form ``provider:model``."""
+
+    code = "unknown_model"
+
+    def __init__(self, name: str, suggestion: str = "") -> None:
+        super().__init__(name, suggestion)
+        self.name = name
+        self.suggestion = suggestion
+
+    def __str__(self) -> str:
+        hint = f"did you mean {self.suggestion!r}?" if self.suggestion else "write provider:model."
+        return f"There is no model {self.name!r}; {hint}"
+
+
+class MissingKeyError(UsageError):
+    """A provider needs an environment variable, mostly a key, that is not set."""
+
+    code = "missing_key"
+
+    def __init__(self, provider: str, variable: str) -> None:
+        super().__init__(provider, variable)
+        self.provider = provider
+        self.variable = variable
+
+    def __str__(self) -> str:
+        return f"The provider {self.provider!r} needs the environment variable {self.variable}."
+
+
+class MissingExtraError(UsageError):
+    """A provider's package is not installed; ``requirement`` is what to hand to pip."""
+
+    code = "missing_extra"
+
+    def __init__(self, provider: str, requirement: str) -> None:
+        super().__init__(provider, requirement)
+        self.provider = provider
+        self.requirement = requirement
+
+    def __str__(self) -> str:
+        return (
+            f"The provider {self.provider!r} needs an optional package: "
+            f"pip install '{self.requirement}'."
+        )
 
 
 class RefusalError(PalimpsestError):
@@ -232,13 +283,19 @@ class InvalidRecordError(FailureError):
 
 
 class SummaryRejectedError(FailureError):
-    """A generated summary cannot be used; nothing of it was kept."""
+    """A generated summary cannot be used; nothing of it was kept.
+
+    Attributes:
+        reason: a sentence without its capital letter.
+        usage: what the calls before and this one are known to have cost; None if no call reported.
+    """
 
     code = "summary_failed"
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
+    def __init__(self, reason: str, usage: SummaryUsage | None = None) -> None:
+        super().__init__(reason, usage)
         self.reason = reason
+        self.usage = usage
 
     def __str__(self) -> str:
         return f"The summary was rejected: {self.reason}"
@@ -258,3 +315,30 @@ class SaveFailedError(FailureError):
         return (
             f"{self.path} could not be saved: {self.reason}. Nothing is lost; flush to try again."
         )
+
+
+class SummaryTimeoutError(FailureError):
+    """A summary took too long; nothing of it was kept.
+
+    Attributes:
+        timeout_s: the limit that was reached, seconds.
+        limit: whether it bounds one call or the whole generation.
+        usage: what the calls before are known to have cost; None if no call reported.
+    """
+
+    code = "summary_timeout"
+
+    def __init__(
+        self,
+        timeout_s: float,
+        limit: Literal["call", "generation"],
+        usage: SummaryUsage | None = None,
+    ) -> None:
+        super().__init__(timeout_s, limit, usage)
+        self.timeout_s = timeout_s
+        self.limit = limit
+        self.usage = usage
+
+    def __str__(self) -> str:
+        what = "one call" if self.limit == "call" else "the whole generation"
+        return f"The summary timed out: {self.timeout_s:g} s were allowed for {what}."

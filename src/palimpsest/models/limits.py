@@ -1,0 +1,204 @@
+"""What one model can take: window, largest answer and bytes, each with where it was learned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+
+from genai_prices.data_snapshot import get_snapshot
+from pydantic_ai.models import Model
+from pydantic_ai.models.fallback import FallbackModel
+from pydantic_ai.models.wrapper import WrapperModel
+
+from palimpsest.core.budget import (
+    DEFAULT_BYTE_LIMIT,
+    DEFAULT_WINDOW_TOKENS,
+    Measure,
+    default_max_output,
+    require_positive_integer,
+)
+from palimpsest.core.estimate import compact_json, system_tokens, text_bytes, tools_tokens
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import ModelRequestParameters
+
+    from palimpsest.core.excerpt import Json
+
+LimitSource: TypeAlias = Literal[
+    "caller", "settings", "model_profile", "price_table", "provider_error", "assumed"
+]
+
+_SAID: Mapping[LimitSource, str] = {
+    "caller": "as asked",
+    "settings": "from the settings",
+    "model_profile": "from the model's profile",
+    "price_table": "from the price table",
+    "provider_error": "named by the provider",
+    "assumed": "assumed: the model's own is not known",
+}
+
+BYTE_LIMITS: Mapping[str, int] = {
+    # Documented sizes of a whole request, less a tenth for what rendering adds.
+    "bedrock": 18_000_000,  # 20 MB
+    "google": 18_000_000,  # 20 MB
+    "google-cloud": 18_000_000,
+    "groq": 3_600_000,  # 4 MB with images, which is what large requests are
+}
+"""Bytes of one request by provider; 24 MiB for every other one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """A number of tokens and where it comes from."""
+
+    tokens: int
+    source: LimitSource
+
+    def __str__(self) -> str:
+        return f"{self.tokens:,} tokens ({_SAID[self.source]})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitChoices:
+    """Limits that somebody chose; None leaves one to the next source.
+
+    Attributes:
+        window: context window, tokens.
+        max_output: largest answer, tokens.
+        byte_limit: bytes of one request.
+
+    Raises:
+        InvalidSettingError: a value is no positive integer.
+    """
+
+    window: int | None = None
+    max_output: int | None = None
+    byte_limit: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("window", "max_output", "byte_limit"):
+            value: object = getattr(self, name)
+            if value is not None:
+                require_positive_integer(name, value)
+
+
+NO_CHOICES = LimitChoices()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelLimits:
+    """What one model can take.
+
+    Attributes:
+        window: context window.
+        max_output: largest answer; never larger than the window.
+        byte_limit: bytes of one request.
+    """
+
+    window: Limit
+    max_output: Limit
+    byte_limit: int
+
+
+def model_limits(
+    model: Model, *, caller: LimitChoices = NO_CHOICES, settings: LimitChoices = NO_CHOICES
+) -> ModelLimits:
+    """Find the limits of a model; no request is made.
+
+    A fallback model has the least of its models' limits, so that each of them can take over.
+    """
+    members = [*member_models(model)]
+    window = _chosen("window", caller, settings) or _least(map(_known_window, members))
+    if window is None:
+        window = Limit(tokens=DEFAULT_WINDOW_TOKENS, source="assumed")
+    max_output = _chosen("max_output", caller, settings) or _least(map(_known_output, members))
+    if max_output is None:
+        max_output = Limit(tokens=default_max_output(window.tokens), source="assumed")
+    if max_output.tokens > window.tokens:
+        max_output = Limit(tokens=window.tokens, source=window.source)
+    return ModelLimits(
+        window=window,
+        max_output=max_output,
+        byte_limit=caller.byte_limit
+        or settings.byte_limit
+        or min(BYTE_LIMITS.get(member.system, DEFAULT_BYTE_LIMIT) for member in members),
+    )
+
+
+def member_models(model: Model) -> Iterator[Model]:
+    """Give the models that speak to providers, behind wrappers and fallbacks, in their order."""
+    while isinstance(model, WrapperModel):
+        model = model.wrapped
+    if isinstance(model, FallbackModel):
+        for member in model.models:
+            yield from member_models(member)
+    else:
+        yield model
+
+
+def request_fixed_measure(
+    parameters: ModelRequestParameters, instructions: str | None = None
+) -> Measure:
+    """Measure what stands in every request beside its messages: system text and tools.
+
+    Args:
+        parameters: of the request; of the tools, those count that are declared to the model.
+        instructions: the system text; None takes the instructions that ``parameters`` carry.
+            System prompts inside messages are measured with their messages.
+    """
+    if instructions is None:
+        instructions = "\n\n".join(part.content for part in parameters.instruction_parts or ())
+    tools: list[Json] = [
+        {
+            "name": tool.name,
+            "description": tool.description or "",
+            "parameters": cast("Json", tool.parameters_json_schema),
+        }
+        for tool in parameters.declared_tool_defs.values()
+    ]
+    size = text_bytes(instructions) + (text_bytes(compact_json(tools)) if tools else 0)
+    return Measure(tokens=system_tokens(instructions) + tools_tokens(tools), bytes=size)
+
+
+def _chosen(
+    name: Literal["window", "max_output"], caller: LimitChoices, settings: LimitChoices
+) -> Limit | None:
+    by_caller, by_settings = (
+        (caller.window, settings.window)
+        if name == "window"
+        else (caller.max_output, settings.max_output)
+    )
+    if by_caller is not None:
+        return Limit(tokens=by_caller, source="caller")
+    return None if by_settings is None else Limit(tokens=by_settings, source="settings")
+
+
+def _least(limits: Iterator[Limit | None]) -> Limit | None:
+    known = [limit for limit in limits if limit is not None]
+    return min(known, key=lambda limit: limit.tokens) if known else None
+
+
+def _known_window(model: Model) -> Limit | None:
+    """Read the profile; pydantic-ai fills it from the price table where nobody else did."""
+    tokens = model.context_window
+    if tokens is None:
+        return None
+    in_table = _price_table_window(model) == tokens
+    return Limit(tokens=tokens, source="price_table" if in_table else "model_profile")
+
+
+def _price_table_window(model: Model) -> int | None:
+    for provider_id, url in ((None, model.base_url), (model.system, None)):
+        try:
+            _, found = get_snapshot().find_provider_model(model.model_name, None, provider_id, url)
+        except LookupError:
+            continue
+        if found.context_window is not None:
+            return found.context_window
+    return None
+
+
+def _known_output(model: Model) -> Limit | None:
+    tokens = cast("Mapping[str, object]", model.profile).get("anthropic_max_output_tokens")
+    return Limit(tokens=tokens, source="model_profile") if isinstance(tokens, int) else None
