@@ -24,7 +24,7 @@ COMMIT_PREFIX = b'{"kind":"commit",'
 """How a commit line begins; no message line does."""
 
 _HASH = re.compile(rb',"hash":"([0-9a-f]{64})"\}\n\Z')
-_HASH_BYTES = 77
+_HASH_BYTES = 76
 
 
 class MalformedError(ValueError):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Protocol
 
 from pydantic_ai.messages import ModelMessage
@@ -17,14 +16,6 @@ from pydantic_ai.messages import ModelMessage
 from palimpsest.core.excerpt import Json
 from palimpsest.core.record_codec import JsonObject
 from palimpsest.core.records import Record
-
-
-def _nothing() -> Mapping[str, Json]:
-    return MappingProxyType({})
-
-
-def _no_receipts() -> Mapping[str, JsonObject]:
-    return MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +46,7 @@ class SessionHeader:
     skill_snapshots: tuple[JsonObject, ...] = ()
     system_prompt_checkpoints: tuple[JsonObject, ...] = ()
     timings: tuple[JsonObject, ...] = ()
-    unknown: Mapping[str, Json] = field(default_factory=_nothing)
+    unknown: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +105,7 @@ class Commit:
     messages: tuple[ModelMessage, ...] = ()
     records: tuple[Record, ...] = ()
     header: HeaderChanges = NO_CHANGES
-    receipts: Mapping[str, JsonObject] = field(default_factory=_no_receipts)
+    receipts: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
