@@ -11,16 +11,29 @@
     │  ├─ WouldOverwriteError         the output would replace a file
     │  ├─ UnknownModelError           no provider is known by that name
     │  ├─ MissingKeyError             an environment variable that a provider needs is not set
-    │  └─ MissingExtraError           a provider's package is not installed
+    │  ├─ MissingExtraError           a provider's package is not installed
+    │  ├─ SessionNotFoundError        there is no session file of that name
+    │  └─ StoreClosedError            the store was closed before
     ├─ RefusalError                   not now; nothing was changed
     │  ├─ NothingToCompactError       the planner finds no cut
     │  ├─ UnknownCheckpointError      no checkpoint of the session has that id
-    │  └─ ContextBudgetExceededError  the request does not fit, and nothing made it fit
+    │  ├─ ContextBudgetExceededError  the request does not fit, and nothing made it fit
+    │  ├─ SessionLockedError          another process works on the session
+    │  └─ SessionReadOnlyError        the session was opened for reading only
     └─ FailureError                   something broke; what was saved stays
        ├─ InvalidRecordError          a checkpoint, clearing, trim or restore record is not valid
-       ├─ SaveFailedError             a commit could not be written; it stays pending
+       ├─ InvalidMessageError         a message cannot stand in the history; it was not accepted
        ├─ SummaryRejectedError        a generated summary cannot be used
-       └─ SummaryTimeoutError         a summary took too long
+       ├─ SummaryTimeoutError         a summary took too long
+       ├─ SaveFailedError             the operating system refused to store a commit
+       └─ SessionFileError            a session file cannot be used as it is; it was not touched
+          ├─ UnsupportedSessionError  its format or version is not ours
+          ├─ BrokenHeaderError        line 1 cannot be read
+          ├─ BrokenMessageError       a message or commit line cannot be read
+          ├─ BrokenRecordError        a stored record is not valid
+          ├─ OrphanResultError        a tool result answers no call
+          ├─ UnansweredCallError      a tool call before the newest message has no result
+          └─ OriginalsChangedError    stored messages are not those that were committed
 
 Every class has a stable ``code``, which HTTP bodies and ``--json`` output carry, and an
 ``exit_status`` for the command line. Attributes hold the facts; ``str()`` renders the sentence.
@@ -174,6 +187,28 @@ class MissingExtraError(UsageError):
         )
 
 
+class SessionNotFoundError(UsageError):
+    """There is no session file of that name."""
+
+    code = "session_not_found"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"There is no session {self.path}."
+
+
+class StoreClosedError(UsageError):
+    """A store was used after it was closed."""
+
+    code = "store_closed"
+
+    def __str__(self) -> str:
+        return "The session's store is closed."
+
+
 class RefusalError(PalimpsestError):
     """The operation may not run now; nothing was changed."""
 
@@ -261,6 +296,45 @@ class ContextBudgetExceededError(RefusalError):
         )
 
 
+class SessionLockedError(RefusalError):
+    """Another process, or another store of this one, works on the session.
+
+    Attributes:
+        path: the session file; it can still be opened read-only.
+        pid: process that holds the lock, or None where it left no name.
+        host: the machine it runs on, or empty.
+        since: when it took the lock, ISO 8601, or empty.
+    """
+
+    code = "session_locked"
+
+    def __init__(self, path: str, pid: int | None, host: str, since: str) -> None:
+        super().__init__(path, pid, host, since)
+        self.path = path
+        self.pid = pid
+        self.host = host
+        self.since = since
+
+    def __str__(self) -> str:
+        holder = "another process"
+        if self.pid is not None:
+            holder = f"process {self.pid} on {self.host} since {self.since}"
+        return f"{self.path} is in use by {holder}; it can be opened read-only."
+
+
+class SessionReadOnlyError(RefusalError):
+    """The session was opened for reading only."""
+
+    code = "session_read_only"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"{self.path} was opened read-only; nothing was changed."
+
+
 class FailureError(PalimpsestError):
     """Something broke; what was saved before stays."""
 
@@ -280,6 +354,24 @@ class InvalidRecordError(FailureError):
 
     def __str__(self) -> str:
         return f"{self.record}: {self.field} {self.reason}."
+
+
+class InvalidMessageError(FailureError):
+    """A message cannot stand in the history; its whole commit was not accepted.
+
+    Attributes:
+        message_index: 0-based index that the message has, or would have had, in the history.
+    """
+
+    code = "invalid_message"
+
+    def __init__(self, message_index: int, reason: str) -> None:
+        super().__init__(message_index, reason)
+        self.message_index = message_index
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"Message {self.message_index} {self.reason}."
 
 
 class SummaryRejectedError(FailureError):
@@ -303,6 +395,11 @@ class SummaryRejectedError(FailureError):
 
 class SaveFailedError(FailureError):
     """A commit could not be written; the old file is unchanged and the work stays pending."""
+
+    """The operating system refused to store a commit.
+
+    What was stored before is unchanged, and the same commit may be tried again.
+    """
 
     code = "save_failed"
 
@@ -342,3 +439,67 @@ class SummaryTimeoutError(FailureError):
     def __str__(self) -> str:
         what = "one call" if self.limit == "call" else "the whole generation"
         return f"The summary timed out: {self.timeout_s:g} s were allowed for {what}."
+
+        return f"{self.path} could not be saved: {self.reason}. What was saved before is unchanged."
+
+
+class SessionFileError(FailureError):
+    """A session file cannot be used as it is; it was not touched, and can still be examined.
+
+    Attributes:
+        line: 1-based line of the file at which it was found.
+        reason: what is wrong, without the file's contents.
+    """
+
+    code = "session_file"
+
+    def __init__(self, path: str, line: int, reason: str) -> None:
+        super().__init__(path, line, reason)
+        self.path = path
+        self.line = line
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.path}, line {self.line}: {self.reason}."
+
+
+class UnsupportedSessionError(SessionFileError):
+    """The file's format or version is not ours."""
+
+    code = "unsupported_session"
+
+
+class BrokenHeaderError(SessionFileError):
+    """Line 1 cannot be read."""
+
+    code = "broken_header"
+
+
+class BrokenMessageError(SessionFileError):
+    """A message line, or a commit line among them, cannot be read."""
+
+    code = "broken_message"
+
+
+class BrokenRecordError(SessionFileError):
+    """A stored checkpoint, clearing, trim or restore record is not valid."""
+
+    code = "broken_record"
+
+
+class OrphanResultError(SessionFileError):
+    """A tool result answers no call."""
+
+    code = "orphan_result"
+
+
+class UnansweredCallError(SessionFileError):
+    """A tool call before the newest message has no result."""
+
+    code = "unanswered_call"
+
+
+class OriginalsChangedError(SessionFileError):
+    """Stored messages are not those that were committed."""
+
+    code = "originals_changed"

@@ -97,18 +97,50 @@ def load_records(value: Json, outline: Outline) -> tuple[Record, ...]:
     Raises:
         InvalidRecordError: naming the record and the field.
     """
+    records = read_records(value)
+    check_records(records, outline)
+    return records
+
+
+def read_records(value: Json) -> tuple[Record, ...]:
+    """Read records of all kinds, oldest first, by their shape alone: ``check_records`` follows.
+
+    Raises:
+        InvalidRecordError: naming the record and the field.
+    """
     if not isinstance(value, list):
         raise InvalidRecordError("records", "the list", "is missing")
     loaded: list[Record] = []
     checkpoints: list[Checkpoint] = []
     for number, item in enumerate(value):
-        fields = _Fields(f"record {number + 1}", item)
-        record = _record(fields, checkpoints)
-        check_record(record, checkpoints, outline, name=fields.name)
+        record = _record(_Fields(_numbered(number), item), checkpoints)
         if record.kind == "checkpoint":
             checkpoints.append(record)
         loaded.append(record)
     return tuple(loaded)
+
+
+def check_records(records: Sequence[Record], outline: Outline, *, known: int = 0) -> None:
+    """Check records, oldest first, against each other and the history.
+
+    Args:
+        records: all records of the session.
+        outline: the whole history.
+        known: how many of the first records were checked before and are taken as valid.
+
+    Raises:
+        InvalidRecordError: naming the record and the field.
+    """
+    checkpoints: list[Checkpoint] = []
+    for number, record in enumerate(records):
+        if number >= known:
+            check_record(record, checkpoints, outline, name=_numbered(number))
+        if record.kind == "checkpoint":
+            checkpoints.append(record)
+
+
+def _numbered(number: int) -> str:
+    return f"record {number + 1}"
 
 
 def check_record(

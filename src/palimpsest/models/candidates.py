@@ -116,9 +116,7 @@ class CandidateMaker:
         )
 
 
-def _job(
-    timeline: Timeline, cut: Cut, limits: Limits, meter: Meter, focus: str
-) -> SummaryJob:
+def _job(timeline: Timeline, cut: Cut, limits: Limits, meter: Meter, focus: str) -> SummaryJob:
     budget = limits.budget
     active = timeline.view.state.checkpoint
     stop = cut.first_kept_message_index

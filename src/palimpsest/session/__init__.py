@@ -1,0 +1,1 @@
+"""The runtime of a session: its storage, and what works on it."""
