@@ -18,6 +18,9 @@
     │  ├─ NothingToCompactError       the planner finds no cut
     │  ├─ UnknownCheckpointError      no checkpoint of the session has that id
     │  ├─ ContextBudgetExceededError  the request does not fit, and nothing made it fit
+    │  ├─ SessionBusyError            an operation of the session is under way
+    │  ├─ SessionDisposedError        the session was disposed of
+    │  ├─ PendingSaveError            a failed save waits; flush or discard it first
     │  ├─ SessionLockedError          another process works on the session
     │  └─ SessionReadOnlyError        the session was opened for reading only
     └─ FailureError                   something broke; what was saved stays
@@ -503,3 +506,42 @@ class OriginalsChangedError(SessionFileError):
     """Stored messages are not those that were committed."""
 
     code = "originals_changed"
+
+
+class SessionBusyError(RefusalError):
+    """An operation of the session is under way; waiting approvals are part of it."""
+
+    code = "session_busy"
+
+    def __init__(self, operation: str) -> None:
+        super().__init__(operation)
+        self.operation = operation
+
+    def __str__(self) -> str:
+        return f"The session is busy ({self.operation}); wait for it or abort it."
+
+
+class SessionDisposedError(RefusalError):
+    """The session was disposed of and does nothing any more."""
+
+    code = "session_disposed"
+
+    def __str__(self) -> str:
+        return "The session was disposed of; open it again."
+
+
+class PendingSaveError(RefusalError):
+    """A commit could not be saved and waits; nothing new begins before it is."""
+
+    code = "pending_save"
+
+    def __init__(self, messages: int, records: int) -> None:
+        super().__init__(messages, records)
+        self.messages = messages
+        self.records = records
+
+    def __str__(self) -> str:
+        return (
+            f"{self.messages} messages and {self.records} records are not saved; flush to try "
+            "again, or dispose with discard_pending=True to give them up."
+        )

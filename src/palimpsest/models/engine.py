@@ -276,7 +276,7 @@ class Engine:
                 trigger=trigger,
                 extractive=extractive,
             )
-        except FailureError as error:
+        except (FailureError, ContextBudgetExceededError) as error:
             return GenerationFailed(cause=str(error))
         return Generated(candidate=self._candidate.size)
 
@@ -358,6 +358,7 @@ class Engine:
         Raises:
             NothingToCompactError: there is no cut; nothing was called, generated or written.
             FailureError: no summary was made; nothing was kept.
+            ContextBudgetExceededError: the summariser's own input does not fit.
             SaveFailedError: it could not be saved; it stays pending.
             CancelledError: a save under way was finished first.
         """
@@ -379,7 +380,7 @@ class Engine:
             )
             cancelled = await self._save_record(self._candidate.checkpoint, self._candidate.receipt)
             saved, self._receipt = 1, self._candidate.receipt
-        except FailureError as failure:
+        except (FailureError, ContextBudgetExceededError) as failure:
             error = str(failure)
             raise
         finally:

@@ -27,9 +27,9 @@ class Journal:
         self._pending: Commit | None = None
 
     @property
-    def has_pending(self) -> bool:
-        """Whether a commit failed and waits."""
-        return self._pending is not None
+    def pending(self) -> Commit | None:
+        """The commit that failed and waits."""
+        return self._pending
 
     def add(self, message: ModelMessage) -> None:
         """Note a message that the next commit stores."""
@@ -61,7 +61,7 @@ class Journal:
         return await self._store_commit(commit)
 
     async def flush(self) -> bool:
-        """Try a pending commit again; nothing is generated and no tool runs.
+        """Store a pending commit, and what was noted since; nothing is generated, no tool runs.
 
         Returns:
             Whether a cancellation arrived meanwhile.
@@ -69,13 +69,17 @@ class Journal:
         Raises:
             SaveFailedError: it stays pending.
         """
-        return False if self._pending is None else await self._store_commit(self._pending)
+        if self._pending is None:
+            return False
+        messages = (*self._pending.messages, *self._unsaved)
+        return await self._store_commit(replace(self._pending, messages=messages))
 
     def discard(self) -> Commit | None:
         """Give pending and unsaved work up; what is lost is returned."""
-        lost = self._pending or (Commit(messages=tuple(self._unsaved)) if self._unsaved else None)
+        kept = self._pending or Commit()
+        lost = replace(kept, messages=(*kept.messages, *self._unsaved))
         self._pending, self._unsaved = None, []
-        return lost
+        return None if lost == Commit() else lost
 
     async def _store_commit(self, commit: Commit) -> bool:
         self._unsaved = []
@@ -86,11 +90,6 @@ class Journal:
             raise
         self._pending = None
         return cancelled
-
-    def merged_with_pending(self, message: ModelMessage) -> None:
-        """Add a message to the commit that waits: a run that ends after a failed save."""
-        assert self._pending is not None
-        self._pending = replace(self._pending, messages=(*self._pending.messages, message))
 
 
 def _receipts(record: Record | None, receipt: Receipt | None) -> Mapping[str, JsonObject]:

@@ -1,0 +1,225 @@
+"""One prompt: runs the agent over the live tail and keeps history as it grows.
+
+pydantic-ai's agent loop runs the tools; what it appends to its own list after the prompt is what
+is new, and is stored step by step: a reply and the results of all its calls are one commit.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import cast
+
+from pydantic_ai import Agent, AgentRun
+from pydantic_ai.messages import (
+    FunctionToolCallEvent,
+    FunctionToolResultEvent,
+    InstructionBaselinePart,
+    InstructionDeltaPart,
+    ModelMessage,
+    ModelRequest,
+    ModelRequestPart,
+    ModelSettingsDeltaPart,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ThinkingPart,
+    ThinkingPartDelta,
+    ToolAvailabilityDeltaPart,
+    ToolCallPart,
+    ToolReturnPart,
+)
+from pydantic_ai.models import Model
+from pydantic_ai.result import AgentStream
+from pydantic_graph import End
+
+from palimpsest.core.view import REPAIR_TEXT
+from palimpsest.formats.pydantic_ai import tool_return_text
+from palimpsest.models.prompts import mark
+from palimpsest.models.timeline import Timeline
+from palimpsest.session.events import (
+    MessageEnd,
+    MessageStart,
+    MessageUpdate,
+    SessionEvent,
+    ToolEnd,
+    ToolStart,
+)
+from palimpsest.session.journal import Journal
+
+_DELTAS = (
+    InstructionBaselinePart,
+    InstructionDeltaPart,
+    ModelSettingsDeltaPart,
+    ToolAvailabilityDeltaPart,
+)
+
+
+class PromptRun:
+    """Runs one accepted prompt, which is the newest message of the history already."""
+
+    def __init__(
+        self,
+        timeline: Timeline,
+        journal: Journal,
+        emit: Callable[[SessionEvent], None],
+    ) -> None:
+        self._timeline = timeline
+        self._journal = journal
+        self._emit = emit
+        self._run: AgentRun[None, str] | None = None
+        self._seen: int | None = None
+        self._results: dict[str, ToolReturnPart[object]] = {}
+
+    async def run(self, agent: Agent[None, str], model: Model) -> str:
+        """Run until the model answers without calling a tool; give that answer."""
+        tail = self._timeline.history[self._timeline.view.cut :]
+        async with agent.iter(None, message_history=tail, model=model) as run:
+            self._run = run
+            node = run.next_node
+            while not isinstance(node, End):
+                if Agent.is_model_request_node(node):
+                    async with node.stream(run.ctx) as stream:
+                        await self._follow_reply(stream)
+                elif Agent.is_call_tools_node(node):
+                    async with node.stream(run.ctx) as events:
+                        await self._follow_tools(events)
+                node = await run.next(node)
+                self.take_in()
+        await self._journal.save()
+        return node.data.output
+
+    async def save_step(self) -> None:
+        """Store the step that is complete; called before every main request."""
+        self.take_in()
+        await self._journal.save()
+
+    def take_in(self) -> None:
+        """Add to the history what the agent's list has that it has not."""
+        run = self._run
+        if run is None:
+            return
+        messages = run.ctx.state.message_history
+        if self._seen is None:
+            self._seen = self._find_prompt(messages)
+        if self._seen is None:
+            return
+        for message in messages[self._seen :]:
+            self._add(message)
+        self._seen = len(messages)
+
+    def _find_prompt(self, messages: list[ModelMessage]) -> int | None:
+        """Give the count of messages up to the prompt, or None before the agent took it over.
+
+        What pydantic-ai added to the prompt's message is stored as a message of its own.
+        """
+        prompt = self._timeline.history[-1]
+        for index in range(len(messages) - 1, -1, -1):
+            parts = messages[index].parts
+            if any(part is own for part in parts for own in prompt.parts):
+                added = [part for part in parts if isinstance(part, _DELTAS)]
+                if added:
+                    self._add(ModelRequest(parts=cast("list[ModelRequestPart]", added)))
+                return index + 1
+        return None
+
+    def _add(self, message: ModelMessage) -> None:
+        if isinstance(message, ModelRequest):
+            # Instructions are given anew with every request; copies in history would be stale.
+            message = mark(dataclasses.replace(message, instructions=None), prompt=False)
+        self._timeline.append(message)
+        self._journal.add(message)
+
+    async def _follow_reply(self, stream: AgentStream[None, str]) -> None:
+        index = len(self._timeline.history)
+        started = False
+        try:
+            async for event in stream:
+                if not started:
+                    index = len(self._timeline.history)
+                    self._emit(MessageStart(index=index, role="assistant"))
+                    started = True
+                update = _update(index, event)
+                if update is not None:
+                    self._emit(update)
+        finally:
+            if started:
+                interrupted = stream.response.state != "complete"
+                self._emit(MessageEnd(index=index, interrupted=interrupted))
+
+    async def _follow_tools(self, events: AsyncIterator[object]) -> None:
+        async for event in events:
+            match event:
+                case FunctionToolCallEvent(part=part):
+                    self._emit(
+                        ToolStart(
+                            call_id=part.tool_call_id,
+                            tool_name=part.tool_name,
+                            arguments=part.args_as_json_str(),
+                        )
+                    )
+                case FunctionToolResultEvent(part=ToolReturnPart() as part):
+                    self._note_result(part)
+                case _:
+                    pass
+
+    def _note_result(self, part: ToolReturnPart[object]) -> None:
+        self._results[part.tool_call_id] = part
+        self._emit(
+            ToolEnd(
+                call_id=part.tool_call_id,
+                tool_name=part.tool_name,
+                outcome=part.outcome,
+                characters=len(tool_return_text(part)),
+            )
+        )
+
+    def close_step(self) -> None:
+        """Complete the step under way: each call without a result gets one that says so."""
+        self.take_in()
+        missing = [
+            cast("ToolCallPart[object]", self._timeline.history[call.message].parts[call.part])
+            for call in self._timeline.outline.unanswered()
+        ]
+        if missing:
+            results = list(self._closing_results(missing))
+            self._add(ModelRequest(parts=results, state="interrupted"))
+
+    def _closing_results(
+        self, calls: Iterable[ToolCallPart[object]]
+    ) -> Iterable[ToolReturnPart[object]]:
+        for call in calls:
+            finished = self._results.get(call.tool_call_id)
+            if finished is not None:
+                yield finished
+                continue
+            interrupted: ToolReturnPart[object] = ToolReturnPart(
+                tool_name=call.tool_name,
+                content=REPAIR_TEXT,
+                tool_call_id=call.tool_call_id,
+                outcome="interrupted",
+            )
+            self._emit(
+                ToolEnd(
+                    call_id=call.tool_call_id,
+                    tool_name=call.tool_name,
+                    outcome="interrupted",
+                    characters=len(REPAIR_TEXT),
+                )
+            )
+            yield interrupted
+
+
+def _update(index: int, event: object) -> MessageUpdate | None:
+    match event:
+        case PartStartEvent(part=TextPart(content=text)) if text:
+            return MessageUpdate(index=index, channel="text", delta=text)
+        case PartStartEvent(part=ThinkingPart(content=text)) if text:
+            return MessageUpdate(index=index, channel="thinking", delta=text)
+        case PartDeltaEvent(delta=TextPartDelta(content_delta=text)) if text:
+            return MessageUpdate(index=index, channel="text", delta=text)
+        case PartDeltaEvent(delta=ThinkingPartDelta(content_delta=str(text))) if text:
+            return MessageUpdate(index=index, channel="thinking", delta=text)
+        case _:
+            return None

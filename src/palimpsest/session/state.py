@@ -1,0 +1,93 @@
+"""What a session is at this moment: a value; reading it costs nothing that grows with history."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from palimpsest.core.budget import Budget, Measure
+from palimpsest.session.events import ApprovalRequested, Operation, Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetState:
+    """The context meter.
+
+    Attributes:
+        size: of the next request, by the same number that the policy decides on.
+        window_source: where the window comes from, in words.
+        calibrated: the provider's own count has a part in it.
+    """
+
+    budget: Budget
+    size: Measure
+    window_source: str
+    calibrated: bool
+
+    @property
+    def share(self) -> float:
+        """Size ÷ window; may exceed 1."""
+        return self.size.tokens / self.budget.window
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActiveCompaction:
+    """A compaction under way: since when (ms since the epoch), and of how long a history."""
+
+    started_at: int
+    history_message_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActiveCheckpoint:
+    """The checkpoint that decides the view."""
+
+    id: str
+    first_kept_message_index: int
+    history_message_count: int
+    timestamp: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """What the session used so far: replies and summaries apart, failed summaries included."""
+
+    requests: int = 0
+    input_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    output_tokens: int = 0
+    summary_input_tokens: int = 0
+    summary_output_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionState:
+    """A snapshot.
+
+    Attributes:
+        message_count: messages of the history.
+        outcome: of the last operation; ``idle`` before the first, and after one that found
+            nothing to compact.
+        operation: what is under way, or None.
+        compaction_available: why a manual compaction would find nothing, or empty if it would cut.
+        error: of the last operation, one sentence, or empty.
+    """
+
+    message_count: int
+    outcome: Outcome
+    operation: Operation | None
+    has_pending_save: bool
+    context_budget: BudgetState
+    compaction_available: bool
+    compaction_unavailable_because: str
+    active_compaction: ActiveCompaction | None
+    compaction: ActiveCheckpoint | None
+    pending_approvals: tuple[ApprovalRequested, ...]
+    totals: Totals
+    model: str
+    error: str
+
+    @property
+    def is_running(self) -> bool:
+        """Whether an operation is under way; waiting approvals count."""
+        return self.operation is not None
