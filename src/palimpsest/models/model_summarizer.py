@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 _PARAMETERS = ModelRequestParameters()
 _MAX_REASON_CHARS = 300
 _ATTEMPTS = 3
+_UNLIMITED = 1 << 62
 # For models that cannot stop thinking, beside the summary's own tokens.
 _THINKING_ROOM_TOKENS = 4096
 
@@ -208,9 +209,9 @@ class _Generation:
             try:
                 summary, parts = await self._summarise(job, room)
             except _TooLongError:
-                if not self.summarizer.settings.split_input:
-                    break
                 room //= 2
+                if room < MIN_DOCUMENT_TOKENS or not self.summarizer.settings.split_input:
+                    break
                 continue
             note = (f"The input was summarised in {parts} parts.",) if parts > 1 else ()
             return GeneratedSummary(
@@ -225,25 +226,22 @@ class _Generation:
 
     async def _summarise(self, job: SummaryJob, room: int) -> tuple[Summary, int]:
         documents = self._documents(job, room)
-        if len(documents) == 1:
-            return await self._ask(documents[0], job), 1
         parts = len(documents)
-        while len(documents) > 1:
-            partial = [(await self._ask(document, job)).text for document in documents]
-            documents = merge_documents(partial, limit_tokens=room)
-        return await self._ask(documents[0], job), parts
+        while True:
+            answers = [await self._ask(document, job) for document in documents]
+            if len(answers) == 1:
+                return answers[0], parts
+            texts = [answer.text for answer in answers]
+            documents = merge_documents(texts, limit_tokens=room)
 
     def _documents(self, job: SummaryJob, room: int) -> tuple[str, ...]:
-        """Lay out the input; as one document where it may not be split, or nothing would fit."""
+        """Lay out the input; in one document where it may not be split, or no chunk would fit."""
         splits = self.summarizer.settings.split_input and room >= MIN_DOCUMENT_TOKENS
-        limit = room if splits else max(MIN_DOCUMENT_TOKENS, self._whole(job))
         return summary_documents(
-            job.rows, previous_summary=job.previous_summary, limit_tokens=limit
+            job.rows,
+            previous_summary=job.previous_summary,
+            limit_tokens=room if splits else _UNLIMITED,
         )
-
-    def _whole(self, job: SummaryJob) -> int:
-        texts = [*(row.json for row in job.rows), job.previous_summary]
-        return sum(2 * text_tokens(text) + 8 for text in texts) + 64
 
     async def _ask(self, document: str, job: SummaryJob) -> Summary:
         self.plan.check(document, job)
