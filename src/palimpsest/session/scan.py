@@ -237,8 +237,8 @@ def _what_counts(items: Sequence[_Item], sealed: int | None) -> Sequence[_Item]:
             return items[: genuine[-1] + 1]
         if len(genuine) > 1:
             return items[: genuine[-2] + 1]
-    if sealed is None and not genuine:
-        return items
+    if sealed is None:
+        return items[: genuine[0]] if genuine else items
     kept = count = 0
     while kept < len(items) and count < (sealed or 0):
         item = items[kept]
@@ -323,6 +323,11 @@ def _check_messages(source: Source, path: str, found: Scan) -> None:
     readable = True
     for index, line in enumerate(stored_lines(source, found.layout)):
         number = found.message_lines[index]
+        prefix = prefix.after([line])
+        for checkpoint in cuts.get(prefix.count, ()):
+            if checkpoint.covers != prefix.digest:
+                reason = changed_originals(checkpoint)
+                found.notices.append(OriginalsChangedError(path, number, reason))
         try:
             measured = outline(decode_message(line))
             history.append(measured)
@@ -332,12 +337,9 @@ def _check_messages(source: Source, path: str, found: Scan) -> None:
             history.append(MessageOutline(parts=()))
             found.problems.append(BrokenMessageError(path, number, f"the line {error}"))
         except InvalidMessageError as error:
-            found.problems.append(OrphanResultError(path, number, f"the message {error.reason}"))
-        prefix = prefix.after([line])
-        for checkpoint in cuts.get(prefix.count, ()):
-            if checkpoint.covers != prefix.digest:
-                reason = changed_originals(checkpoint)
-                found.notices.append(OriginalsChangedError(path, number, reason))
+            if readable:  # else what it answers may stand on the line that cannot be read
+                reason = f"the message {error.reason}"
+                found.problems.append(OrphanResultError(path, number, reason))
     if not readable:
         return
     try:
