@@ -12,10 +12,12 @@ from typing import Annotated
 import typer
 
 from palimpsest._version import __version__
+from palimpsest.cli import compact
 from palimpsest.core.errors import PalimpsestError
 
 _EXAMPLES = """\b
 Examples:
+  palimpsest compact session.jsonl -o compacted.jsonl
   palimpsest --version
 """
 
@@ -48,6 +50,9 @@ def palimpsest(
     """Context compaction for LLM agents that never loses a word."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
+
+
+app.command(epilog=compact.EXAMPLES)(compact.compact)
 
 
 def run(commands: typer.Typer = app) -> None:

@@ -128,7 +128,7 @@ def call_facts(call: ToolCall) -> CallFacts:
     name = _plain_name(call.tool_name)
     arguments = call.arguments if isinstance(call.arguments, dict) else {}
     kind = _kind(name, arguments)
-    command = _command(arguments) if kind == "run" else ""
+    command = _command(call.arguments, arguments) if kind == "run" else ""
     touches = _touches(kind, name, call.arguments, arguments, command)
     return CallFacts(
         kind=kind,
@@ -172,7 +172,9 @@ def _string(arguments: dict[str, Json], keys: tuple[str, ...]) -> str:
     return ""
 
 
-def _command(arguments: dict[str, Json]) -> str:
+def _command(raw: Json, arguments: dict[str, Json]) -> str:
+    if isinstance(raw, str):
+        return raw
     for key in _COMMAND_KEYS:
         value = arguments.get(key)
         if isinstance(value, list):
@@ -257,7 +259,7 @@ def _target(
     raw: Json,
     arguments: dict[str, Json],
 ) -> str:
-    if kind == "run":
+    if command:
         return _same_command(command)
     if touches:
         return ", ".join(touch.path for touch in touches)

@@ -6,7 +6,9 @@
     ├─ UsageError                     you asked for something that cannot be
     │  ├─ InvalidSettingError         a number or name outside what is allowed
     │  ├─ UnknownFormatError          no reader of that name
-    │  └─ NotARecordingError          the file is no recording of a known format
+    │  ├─ NotARecordingError          the file is no recording of a known format
+    │  ├─ SeveralSessionsError        the file holds several sessions; one must be named
+    │  └─ WouldOverwriteError         the output would replace a file
     ├─ RefusalError                   not now; nothing was changed
     │  ├─ NothingToCompactError       the planner finds no cut
     │  └─ ContextBudgetExceededError  the request does not fit, and nothing made it fit
@@ -82,6 +84,41 @@ class NotARecordingError(UsageError):
 
     def __str__(self) -> str:
         return f"{self.path} is not a recording: {self.reason}"
+
+
+class SeveralSessionsError(UsageError):
+    """A file holds several sessions, and none of them, or one it does not hold, was named."""
+
+    code = "several_sessions"
+
+    def __init__(self, path: str, session_ids: tuple[str, ...]) -> None:
+        super().__init__(path, session_ids)
+        self.path = path
+        self.session_ids = session_ids
+
+    def __str__(self) -> str:
+        shown = ", ".join(self.session_ids[:5])
+        more = len(self.session_ids) - 5
+        return (
+            f"{self.path} holds {len(self.session_ids)} sessions; name one with --session: "
+            f"{shown}{f' and {more} more' if more > 0 else ''}."
+        )
+
+
+class WouldOverwriteError(UsageError):
+    """An output file exists already, or is the input itself; nothing was written."""
+
+    code = "would_overwrite"
+
+    def __init__(self, path: str, is_input: bool) -> None:
+        super().__init__(path, is_input)
+        self.path = path
+        self.is_input = is_input
+
+    def __str__(self) -> str:
+        if self.is_input:
+            return f"{self.path} is the recording itself, which is never changed; name another."
+        return f"{self.path} exists already; name another file or pass --force."
 
 
 class RefusalError(PalimpsestError):

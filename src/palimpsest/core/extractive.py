@@ -39,11 +39,16 @@ _ERRORS_SHARE = 0.05
 _FILES_SHARE = 0.08
 _COMMANDS_SHARE = 0.05
 
-_MIN_QUOTE_TOKENS = 16
+_MIN_QUOTE_TOKENS = 40
 _MAX_INLINE_CHARS = 300
 _MAX_FACT_CHARS = 160
 _MAX_IDENTIFIERS_TRIED = 5_000
 _Keep: TypeAlias = Literal["start", "end", "both"]
+_EARLIER = "## Earlier summary\nBy a model:"
+_EARLIER_QUOTE = re.compile(
+    rf"^{_EARLIER}(?: (?P<inline>[^\n]+)|\n(?P<fence>`{{3,}})\n(?P<fenced>.*?)\n(?P=fence))$",
+    re.MULTILINE | re.DOTALL,
+)
 _BACKTICKS = re.compile(r"`{3,}")
 
 
@@ -57,16 +62,16 @@ def extractive_summary(ledger: Ledger, *, max_tokens: int, previous: str | None)
         ledger: folded from the whole prefix to be summarised, not from its newest part only, so
             that repeated compaction loses nothing that still weighs enough.
         max_tokens: the budget, inclusive. One too small for anything gives an empty text.
-        previous: text of the summary before. One of a model is quoted, trimmed to its share; an
-            extractive one is left out, since the ledger holds its facts.
+        previous: text of the summary before. One of a model is quoted, trimmed to its share, and
+            handed on as long as extractive ones follow it; of an extractive one nothing else is
+            taken, since the ledger holds its facts.
     """
     page = _Page(max_tokens=max_tokens)
     if not page.add_line(EXTRACTIVE_MARK, max_tokens):
         return ""
     _add_goal(page, ledger)
-    if previous and not is_extractive(previous):
-        share = page.share(_PREVIOUS_SHARE)
-        page.add_quote("## Earlier summary\nBy a model:", previous.strip(), share, "start")
+    if previous and (by_a_model := _by_a_model(previous)):
+        page.add_quote(_EARLIER, by_a_model, page.share(_PREVIOUS_SHARE), "start")
     _add_progress(page, ledger)
     _add_lines(page, "## Relevant files", map(_file_line, _by_need(ledger.files)), _FILES_SHARE)
     _add_lines(
@@ -79,6 +84,14 @@ def extractive_summary(ledger: Ledger, *, max_tokens: int, previous: str | None)
 def is_extractive(summary: str) -> bool:
     """Say whether a summary was made by ``extractive_summary``."""
     return summary.startswith(EXTRACTIVE_MARK)
+
+
+def _by_a_model(previous: str) -> str:
+    """Give what a model wrote of the summary before."""
+    if not is_extractive(previous):
+        return previous.strip()
+    found = _EARLIER_QUOTE.search(previous)
+    return "" if found is None else found["inline"] or found["fenced"]
 
 
 @dataclass(slots=True)
@@ -114,14 +127,16 @@ class _Page:
         Gives what it cost, 0 if it was left out.
         """
         if len(text) <= _MAX_INLINE_CHARS and text.splitlines() == [text]:
-            return self.add_line(f"{label} {text}", room)
+            inline = self.add_line(f"{label} {text}", room)
+            if inline:
+                return inline
         runs = [len(run) for run in _BACKTICKS.findall(text)]
         fence = "`" * (max(runs, default=2) + 1)
         frame = text_tokens(f"{label}\n{fence}\n\n{fence}\n")
         left = min(room, self.max_tokens - self.tokens) - frame
-        quoted = _shortened(text, left, keep) if left >= _MIN_QUOTE_TOKENS else ""
-        if not quoted:
+        if text_tokens(text) > left < _MIN_QUOTE_TOKENS:
             return 0
+        quoted = _shortened(text, left, keep)
         return self.add_line(f"{label}\n{fence}\n{quoted}\n{fence}", room)
 
 
@@ -133,8 +148,6 @@ def _shortened(text: str, room: int, keep: _Keep) -> str:
     head = _prefix_chars(text, head_room)
     tail = _prefix_chars(text[::-1], room - head_room)
     left_out = len(text) - head - tail
-    if head + tail == 0:
-        return ""
     marker = f"[… {left_out:,} characters left out …]"
     return "\n".join(
         part for part in (text[:head], marker, text[len(text) - tail :] if tail else "") if part

@@ -28,6 +28,8 @@ _UNSPACED_WORDS: dict[str, tuple[str, ...]] = {
 _SPACED = "|".join(re.escape(word) for words in _WORDS.values() for word in words)
 _UNSPACED = "|".join(re.escape(word) for words in _UNSPACED_WORDS.values() for word in words)
 _RULE = re.compile(rf"\b(?:{_SPACED})\b|{_UNSPACED}".replace("'", "['’]"), re.IGNORECASE)
+# "I don't think so" states something; "don't touch it" asks for something.
+_STATEMENT = re.compile(r"\b(?:I|we|you|they|it|that|this) (?:don['’]t|do not)\b", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])[ \t]+|[\r\n]+|(?<=[。！？])")
 _FENCE = re.compile(r"^(?:```|~~~).*?(?:^(?:```|~~~)|\Z)", re.MULTILINE | re.DOTALL)
 _MAX_RULE_CHARS = 500
@@ -39,8 +41,8 @@ def user_rules(text: str) -> tuple[str, ...]:
 
     A sentence ends at a line break or a full stop and counts if it holds a word such as "never",
     "only", "nicht" or "必须". This is a pattern, not an understanding: say so wherever it is shown.
-    Fenced code, sentences over 500 characters and all behind 20,000 characters are passed over,
-    since what is pasted is seldom a rule.
+    Questions, fenced code, sentences over 500 characters and all behind 20,000 characters are
+    passed over, since they are seldom rules.
     """
     prose = _FENCE.sub("\n", text[:_MAX_TEXT_CHARS])
     found = (sentence.strip(" \t-*>#") for sentence in _SENTENCE_END.split(prose))
@@ -48,6 +50,10 @@ def user_rules(text: str) -> tuple[str, ...]:
         dict.fromkeys(
             sentence
             for sentence in found
-            if len(sentence) <= _MAX_RULE_CHARS and _RULE.search(sentence)
+            if len(sentence) <= _MAX_RULE_CHARS and _is_rule(sentence)
         )
     )
+
+
+def _is_rule(sentence: str) -> bool:
+    return not sentence.endswith(("?", "？")) and bool(_RULE.search(_STATEMENT.sub("", sentence)))

@@ -8,6 +8,8 @@ from genai_prices import Usage
 from genai_prices.data_snapshot import get_snapshot
 from genai_prices.types import ModelInfo, Provider
 
+from palimpsest.core.budget import DEFAULT_WINDOW_TOKENS
+
 
 @dataclass(frozen=True, slots=True)
 class Pricing:
@@ -48,6 +50,15 @@ def find_pricing(model: str) -> Pricing | None:
         if found and (pricing := _find(name, provider)) is not None:
             return pricing
     return _find(model, None)
+
+
+def resolve_window(asked: int | None, pricing: Pricing | None) -> tuple[int, str]:
+    """Give the context window to assume, in tokens, and where it comes from."""
+    if asked is not None:
+        return asked, "as asked"
+    if pricing is not None and pricing.window is not None:
+        return pricing.window, f"price table, {pricing.name}"
+    return DEFAULT_WINDOW_TOKENS, "assumed: the model's window is not known"
 
 
 def _find(model: str, provider: str | None) -> Pricing | None:

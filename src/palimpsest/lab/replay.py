@@ -6,12 +6,12 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from functools import partial
 
-from palimpsest.core.budget import DEFAULT_WINDOW_TOKENS, Budget, default_max_output
+from palimpsest.core.budget import Budget, default_max_output
 from palimpsest.lab.engine_run import EngineRun
 from palimpsest.lab.fit import fit
 from palimpsest.lab.measured import Measured, measure
 from palimpsest.lab.policies import KeepAll, KeepNewestResults, Policy, Setting
-from palimpsest.lab.pricing import Pricing, find_pricing
+from palimpsest.lab.pricing import find_pricing, resolve_window
 from palimpsest.lab.results import RecordedCompactionAt, SessionReplay
 from palimpsest.lab.walk import walk
 from palimpsest.transcripts.recording import Problem, Recording
@@ -57,7 +57,7 @@ def replay(recording: Recording, settings: ReplaySettings | None = None) -> Sess
     settings = settings or ReplaySettings()
     model = settings.model or recording.model
     pricing = find_pricing(model) if model else None
-    window, window_source = _window(settings, pricing)
+    window, window_source = resolve_window(settings.window, pricing)
     measured = measure(recording)
     fitted = fit(measured, recording.compactions)
     setting = Setting(
@@ -88,14 +88,6 @@ def replay(recording: Recording, settings: ReplaySettings | None = None) -> Sess
         calibrated_error_p95=fitted.calibrated_error_p95,
         traces=[walk(setting, policy, pricing) for policy in POLICIES],
     )
-
-
-def _window(settings: ReplaySettings, pricing: Pricing | None) -> tuple[int, str]:
-    if settings.window is not None:
-        return settings.window, "as asked"
-    if pricing is not None and pricing.window is not None:
-        return pricing.window, f"price table, {pricing.name}"
-    return DEFAULT_WINDOW_TOKENS, "assumed: the model's window is not known"
 
 
 def _recorded(recording: Recording, measured: Measured) -> list[RecordedCompactionAt]:

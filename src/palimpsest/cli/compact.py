@@ -1,0 +1,87 @@
+"""``palimpsest compact``: one recording in, the compacted conversation out."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from palimpsest.transcripts import Recording
+
+EXAMPLES = """\b
+Examples:
+  palimpsest compact session.jsonl -o compacted.jsonl
+  palimpsest compact run.traj --window 64000 > compacted.traj
+"""
+
+
+def compact(
+    file: Annotated[Path, typer.Argument(help="A recorded session.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Where to write; standard output if not given."),
+    ] = None,
+    *,
+    session: Annotated[
+        str | None, typer.Option(help="Which session, where the file holds several.")
+    ] = None,
+    format: Annotated[
+        str | None, typer.Option(help="The recording's format, instead of telling it.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Take the context window of this model.")
+    ] = None,
+    window: Annotated[int | None, typer.Option(help="Context window in tokens.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
+) -> None:
+    """Write a recording's compacted conversation in its own format, and print the receipt.
+
+    Old tool outputs are cleared, older turns summarised without a model. The recording itself is
+    never changed.
+    """
+    from palimpsest.cli.receipt import print_receipt
+    from palimpsest.core.errors import WouldOverwriteError
+    from palimpsest.lab.compact import compact_recording
+    from palimpsest.transcripts import rewrite
+
+    recording = _chosen(file, session, format)
+    if output is not None and output.exists():
+        is_input = output.samefile(file)
+        if is_input or not force:
+            raise WouldOverwriteError(str(output), is_input)
+    compacted = compact_recording(recording, model=model, window=window)
+    text = io.StringIO()
+    rewrite(recording, compacted.view, text)
+    data = text.getvalue().encode("utf-8", "surrogatepass")
+    if output is None:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    else:
+        _replace(output, data)
+    print_receipt(compacted, to_stderr=output is None)
+
+
+def _chosen(file: Path, session: str | None, format: str | None) -> Recording:
+    from palimpsest.core.errors import SeveralSessionsError
+    from palimpsest.transcripts import read_recordings
+
+    recordings = list(read_recordings(file, format=format))
+    chosen = [item for item in recordings if session in {None, item.session_id}]
+    if len(chosen) != 1:
+        raise SeveralSessionsError(str(file), tuple(item.session_id for item in recordings))
+    return chosen[0]
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Write all of it or nothing."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        partial.write_bytes(data)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
