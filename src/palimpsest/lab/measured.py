@@ -95,7 +95,8 @@ class Measured:
         fixed_atoms: atoms of that text, which no policy can take out of view.
         replies: message indices of the requests' replies, ascending.
         output_tokens: size of each reply, by message index: the provider's count where known.
-        reported: the provider's counts by message index, where the recording has them.
+        reported: the provider's counts by message index, where the recording has them. Only of
+            the model that answered most often: another one counts other tokens.
     """
 
     messages: list[ModelMessage]
@@ -135,16 +136,19 @@ def measure(recording: Recording) -> Measured:
             rows += part_rows
         measured.excerpts.append(rows)
         if isinstance(message, ModelResponse):
-            _note_reply(measured, index, message)
+            _note_reply(measured, index, message, recording.model)
     return measured
 
 
-def _note_reply(measured: Measured, index: int, message: ModelResponse) -> None:
+def _note_reply(
+    measured: Measured, index: int, message: ModelResponse, model: str | None
+) -> None:
     measured.replies.append(index)
     usage = message.usage
     estimate = sum(part.tokens for part in measured.outlines[index].parts)
     measured.output_tokens[index] = usage.output_tokens or estimate
-    if usage.input_tokens > 0 and message.state == "complete":
+    is_known = usage.input_tokens > 0 and message.state == "complete"
+    if is_known and message.model_name in {None, model}:
         measured.reported[index] = Reported(
             input_tokens=usage.input_tokens, output_tokens=usage.output_tokens
         )
