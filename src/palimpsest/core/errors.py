@@ -14,7 +14,8 @@
     │  └─ ContextBudgetExceededError  the request does not fit, and nothing made it fit
     └─ FailureError                   something broke; what was saved stays
        ├─ InvalidRecordError          a checkpoint, clearing, trim or restore record is not valid
-       └─ SummaryRejectedError        a generated summary cannot be used
+       ├─ SummaryRejectedError        a generated summary cannot be used
+       └─ WorkerLostError             a process that shared the work ended by itself
 
 Every class has a stable ``code``, which HTTP bodies and ``--json`` output carry, and an
 ``exit_status`` for the command line. Attributes hold the facts; ``str()`` renders the sentence.
@@ -227,3 +228,12 @@ class SummaryRejectedError(FailureError):
 
     def __str__(self) -> str:
         return f"The summary was rejected: {self.reason}"
+
+
+class WorkerLostError(FailureError):
+    """A process that shared the work ended by itself; its share was not done."""
+
+    code = "worker_lost"
+
+    def __str__(self) -> str:
+        return "A process ended by itself, perhaps for lack of memory. Fewer jobs need less of it."

@@ -140,9 +140,7 @@ def measure(recording: Recording) -> Measured:
     return measured
 
 
-def _note_reply(
-    measured: Measured, index: int, message: ModelResponse, model: str | None
-) -> None:
+def _note_reply(measured: Measured, index: int, message: ModelResponse, model: str | None) -> None:
     measured.replies.append(index)
     usage = message.usage
     estimate = sum(part.tokens for part in measured.outlines[index].parts)

@@ -60,7 +60,9 @@ class Pricing:
     def _tier_starts(self) -> list[int]:
         """Sizes of the whole input above which some price changes."""
         prices = vars(self.model.get_prices(_PRICED_AT)).values()
-        tiers = (tier for price in prices if isinstance(price, TieredPrices) for tier in price.tiers)
+        tiers = (
+            tier for price in prices if isinstance(price, TieredPrices) for tier in price.tiers
+        )
         return sorted({tier.start for tier in tiers})
 
     def _rates_at(self, total: int) -> _Rates:

@@ -160,6 +160,11 @@ class SessionReplay:
     traces: list[PolicyTrace]
 
 
+def as_object(value: SessionReplay | PolicyResult) -> dict[str, Json]:
+    """Give a value as a JSON object of its fields."""
+    return cast("dict[str, Json]", asdict(value))
+
+
 _SUMMED = (
     "requests",
     "input_tokens",
@@ -204,7 +209,7 @@ class Totals:
         return {
             "sessions": self.sessions,
             "priced_sessions": self.priced_sessions,
-            "policies": [to_json(result) for result in self.policies.values()],
+            "policies": [as_object(result) for result in self.policies.values()],
         }
 
 
@@ -216,8 +221,3 @@ def _added(left: PolicyResult, right: PolicyResult) -> PolicyResult:
         peak_tokens=max(left.peak_tokens, right.peak_tokens),
         cost_usd=sum(costs) if costs else None,
     )
-
-
-def to_json(value: SessionReplay | PolicyResult) -> dict[str, Json]:
-    """Give a value as a JSON object of its fields."""
-    return cast("dict[str, Json]", asdict(value))
