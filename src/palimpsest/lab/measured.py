@@ -55,12 +55,6 @@ class AtomIndex:
         count = bisect_left(places, Position(message, 0), key=lambda place: place.position)
         return places[:count]
 
-    def stands_between(self, atom: str, start: int, stop: int) -> bool:
-        """Whether an atom stands in the messages ``start <= index < stop``."""
-        places = self.places.get(atom, [])
-        first = bisect_left(places, Position(start, 0), key=lambda place: place.position)
-        return first < len(places) and places[first].position.message < stop
-
 
 def _atoms(excerpt: Excerpt) -> Mapping[str, int]:
     match excerpt.kind:

@@ -15,7 +15,7 @@ from genai_prices.types import ModelInfo, Provider, TieredPrices
 from palimpsest.core.budget import DEFAULT_WINDOW_TOKENS
 from palimpsest.core.errors import InvalidSettingError
 
-_PRICED_AT = datetime(9999, 1, 1, 12, tzinfo=UTC)
+PRICED_AT = datetime(9999, 1, 1, 12, tzinfo=UTC)
 """The newest prices, at noon: without a clock, and without discounts of the night."""
 
 
@@ -59,7 +59,7 @@ class Pricing:
     @cached_property
     def _tier_starts(self) -> list[int]:
         """Sizes of the whole input above which some price changes."""
-        prices = vars(self.model.get_prices(_PRICED_AT)).values()
+        prices = vars(self.model.get_prices(PRICED_AT)).values()
         tiers = (
             tier for price in prices if isinstance(price, TieredPrices) for tier in price.tiers
         )
@@ -82,7 +82,7 @@ class Pricing:
             cache_write_tokens=cache_write,
             output_tokens=output,
         )
-        price = self.model.calc_price(usage, self.provider, genai_request_timestamp=_PRICED_AT)
+        price = self.model.calc_price(usage, self.provider, genai_request_timestamp=PRICED_AT)
         return float(price.total_price)
 
 
