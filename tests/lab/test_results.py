@@ -68,7 +68,7 @@ def test_recorded_text_cannot_steer_a_terminal_or_turn_a_line_around() -> None:
 def test_a_session_without_requests_has_figures() -> None:
     results = [trace.result for trace in replay(recording(prompt("one"))).traces]
     shown = [figure.whole(results[1], results[0]) for figure in FIGURES]
-    assert shown == ["0", "–", "0", "0", "0", "–", "0", "0", "0", "0", "–", "–"]
+    assert shown == ["0", "0", "–", "0", "0", "0", "–", "0", "0", "0", "0", "–", "–"]
 
 
 def _headline(*sizes: tuple[int, int]) -> str:

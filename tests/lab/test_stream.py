@@ -5,8 +5,6 @@ from __future__ import annotations
 import gc
 import json
 import multiprocessing
-import os
-import signal
 from pathlib import Path
 
 import pytest
@@ -110,8 +108,7 @@ def test_a_process_that_dies_is_an_error_of_ours(tmp_path: Path) -> None:
     sessions = replay_files(files, StreamSettings(jobs=2), on_skipped=ignore, on_file=ignore)
     next(sessions)
     for child in multiprocessing.active_children():
-        assert child.pid is not None
-        os.kill(child.pid, signal.SIGTERM)
+        child.terminate()
         child.join()
     with pytest.raises(WorkerLostError, match="ended by itself"):
         list(sessions)

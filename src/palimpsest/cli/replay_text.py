@@ -135,7 +135,7 @@ def print_summary(summary: Summary) -> None:
             console.print(_table(brief.results))
             console.print()
     if sessions > 1:
-        console.print(Text(f"All {sessions:,} sessions together", style="bold"))
+        console.print(Text(f"{sessions:,} sessions together", style="bold"))
         console.print(_table(list(summary.totals.policies.values())))
         console.print()
     console.print(Text(" ".join(headline(summary.totals, short))))

@@ -89,6 +89,11 @@ def _of(part: int, whole_number: int, number: Number) -> str:
 
 FIGURES = (
     Figure(
+        name="requests",
+        meaning="Model requests; the same for every policy, as the recording answers them all.",
+        show=lambda result, _, number: number(result.requests),
+    ),
+    Figure(
         name="input tokens",
         meaning="Tokens sent in all requests together.",
         show=lambda result, _, number: number(result.input_tokens),
