@@ -28,6 +28,7 @@
        ├─ InvalidMessageError         a message cannot stand in the history; it was not accepted
        ├─ SummaryRejectedError        a generated summary cannot be used
        ├─ SummaryTimeoutError         a summary took too long
+       ├─ WorkerLostError             a process that shared the work ended by itself
        ├─ SaveFailedError             the operating system refused to store a commit
        └─ SessionFileError            a session file cannot be used as it is; it was not touched
           ├─ UnsupportedSessionError  its format or version is not ours
@@ -397,8 +398,6 @@ class SummaryRejectedError(FailureError):
 
 
 class SaveFailedError(FailureError):
-    """A commit could not be written; the old file is unchanged and the work stays pending."""
-
     """The operating system refused to store a commit.
 
     What was stored before is unchanged, and the same commit may be tried again.
@@ -442,8 +441,6 @@ class SummaryTimeoutError(FailureError):
     def __str__(self) -> str:
         what = "one call" if self.limit == "call" else "the whole generation"
         return f"The summary timed out: {self.timeout_s:g} s were allowed for {what}."
-
-        return f"{self.path} could not be saved: {self.reason}. What was saved before is unchanged."
 
 
 class SessionFileError(FailureError):
@@ -545,3 +542,12 @@ class PendingSaveError(RefusalError):
             f"{self.messages} messages and {self.records} records are not saved; flush to try "
             "again, or dispose with discard_pending=True to give them up."
         )
+
+
+class WorkerLostError(FailureError):
+    """A process that shared the work ended by itself; its share was not done."""
+
+    code = "worker_lost"
+
+    def __str__(self) -> str:
+        return "A process ended by itself, perhaps for lack of memory. Fewer jobs need less of it."
