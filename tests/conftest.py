@@ -33,6 +33,12 @@ def shared() -> Path:
     return _SHARED
 
 
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """Tests marked ``anyio`` run on asyncio."""
+    return "asyncio"
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No keys, no settings and no home of the person who runs the tests."""

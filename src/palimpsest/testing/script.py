@@ -16,6 +16,9 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.usage import RequestUsage
 
+from palimpsest.core.estimate import compact_json
+from palimpsest.core.excerpt import Json
+
 
 class ScriptEndedError(AssertionError):
     """A scripted model was asked more often than its script has answers."""
@@ -46,7 +49,7 @@ class Call:
     """A tool call of a reply; an empty id is filled in from the call's place in the script."""
 
     tool: str
-    arguments: Mapping[str, object] = field(default_factory=dict[str, object])
+    arguments: Mapping[str, Json] = field(default_factory=dict[str, Json])
     id: str = ""
 
 
@@ -101,7 +104,7 @@ class Reply:
             parts.append(
                 ToolCallPart(
                     tool_name=call.tool,
-                    args=dict(call.arguments),
+                    args=compact_json(dict(call.arguments)),
                     tool_call_id=call.id or f"call-{request_number}-{position}",
                 )
             )
