@@ -115,10 +115,10 @@ def read(name: str, characters: int) -> Reply:
     return Reply(calls=(Call(tool="read", arguments={"characters": characters, "name": name}),))
 
 
-def work(turns: int, *, steps: int = 2, characters: int = 4_000) -> list[Reply]:
-    """Replies for so many prompts: some reads each, then prose."""
+def work(turns: int, *, steps: int = 2, characters: int = 4_000, prose: int = 0) -> list[Reply]:
+    """Replies for so many prompts: some reads each, then so many characters of prose."""
     script: list[Reply] = []
     for turn in range(turns):
         script += [read(f"t{turn}s{step}", characters) for step in range(steps)]
-        script.append(Reply(text=f"turn {turn} is done"))
+        script.append(Reply(text=f"turn {turn} is done" + " really" * (prose // 7)))
     return script

@@ -40,7 +40,7 @@ async def test_a_prompt_runs_tools_and_stores_step_by_step() -> None:
 
 
 async def test_a_long_session_compacts_and_keeps_every_original() -> None:
-    found = await rig(work(12))
+    found = await rig(work(12, prose=6_000))
     for turn in range(12):
         await found.session.prompt(f"do part {turn}")
     assert found.session.get_compactions()
@@ -58,7 +58,7 @@ async def test_a_long_session_compacts_and_keeps_every_original() -> None:
 
 
 async def test_every_request_extends_the_one_before_or_a_record_says_why() -> None:
-    found = await rig(work(12))
+    found = await rig(work(12, prose=6_000))
     records: list[int] = []
     for turn in range(12):
         await found.session.prompt(f"do part {turn}")
@@ -254,7 +254,7 @@ async def test_listener_errors_are_collected_never_fatal() -> None:
 
 
 async def test_resume_equals_the_live_view() -> None:
-    found = await rig(work(10))
+    found = await rig(work(10, prose=6_000))
     for turn in range(9):
         await found.session.prompt(f"do part {turn}")
     live = found.session.state

@@ -19,11 +19,12 @@ class ChangedError(Exception):
 
 
 def put_in_place(files: Files, path: Path, pieces: Iterator[bytes]) -> None:
-    """Write a file whole beside its place and put it there in one step, durably.
+    """Write a file whole beside its place and put it there in one step.
+
+    The directory is yet to be synchronised.
 
     Raises:
-        OSError: the file that stood there, if any, is unchanged, unless the error came from the
-            directory's own synchronisation.
+        OSError: the file that stood there, if any, is unchanged.
     """
     new = path.with_name(f"{path.name}.new")
     with suppress(FileNotFoundError):

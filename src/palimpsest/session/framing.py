@@ -122,7 +122,7 @@ def encode_message(message: ModelMessage) -> bytes:
         MalformedError: the message cannot be written so that it can be read again.
     """
     try:
-        line = ModelMessagesTypeAdapter.dump_json([message])[1:-1] + b"\n"
+        line = ModelMessagesTypeAdapter.dump_json([message], warnings=False)[1:-1] + b"\n"
     except PydanticSerializationError:
         line = _encode_with_surrogates(message)
     decode_message(line)
@@ -131,7 +131,9 @@ def encode_message(message: ModelMessage) -> bytes:
 
 def _encode_with_surrogates(message: ModelMessage) -> bytes:
     try:
-        values: list[Json] = ModelMessagesTypeAdapter.dump_python([message], mode="json")
+        values: list[Json] = ModelMessagesTypeAdapter.dump_python(
+            [message], mode="json", warnings=False
+        )
         return dump_json(values[0]) + b"\n"
     except (PydanticSerializationError, ValueError) as error:
         raise MalformedError("cannot be written as JSON") from error

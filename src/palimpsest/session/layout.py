@@ -54,6 +54,10 @@ class Source:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
         self._files.close(self._descriptor)
 
     def read(self, start: int, stop: int) -> bytes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from datetime import UTC, datetime
-from itertools import count
 from pathlib import Path
 
 from palimpsest.session.files import Files
@@ -31,11 +30,11 @@ def move_torn_tail(files: Files, path: Path, source: Source, stop: int) -> TornT
         finally:
             files.close(descriptor)
         files.sync_directory(path.parent)
-        _cut_off(files, path, stop)
     except OSError:
         with suppress(OSError):
             files.remove(target)
         raise
+    _cut_off(files, path, stop)
     return TornTail(bytes=source.size - stop, moved_to=str(target))
 
 
@@ -50,9 +49,11 @@ def _cut_off(files: Files, path: Path, stop: int) -> None:
 
 def _create_beside(files: Files, path: Path) -> tuple[int, Path]:
     time = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    for number in count(1):
+    number = 1
+    while True:
         again = "" if number == 1 else f"-{number}"
         target = path.with_name(f"{path.name}.torn-{time}{again}")
-        with suppress(FileExistsError):
+        try:
             return files.open(target, "create"), target
-    raise AssertionError  # the loop has no end
+        except FileExistsError:
+            number += 1

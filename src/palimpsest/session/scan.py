@@ -58,6 +58,7 @@ class Scan:
         record_lines: line number of each record.
         problems: what keeps the file from being opened, in the order of the lines.
         notices: what does not: edited lines, changed originals.
+        open_calls: calls of the newest message that wait for their results.
     """
 
     layout: Layout
@@ -65,6 +66,7 @@ class Scan:
     record_lines: list[int] = field(default_factory=list[int])
     problems: list[SessionFileError] = field(default_factory=list[SessionFileError])
     notices: list[SessionFileError] = field(default_factory=list[SessionFileError])
+    open_calls: OpenCalls = field(default_factory=OpenCalls)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -340,6 +342,7 @@ def _check_messages(source: Source, path: str, found: Scan) -> None:
             if readable:  # else what it answers may stand on the line that cannot be read
                 reason = f"the message {error.reason}"
                 found.problems.append(OrphanResultError(path, number, reason))
+    found.open_calls = calls
     if not readable:
         return
     try:

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from palimpsest.testing.clock import FrozenClock as FrozenClock
+    from palimpsest.testing.faults import FailingStore as FailingStore
+    from palimpsest.testing.faults import FaultyFiles as FaultyFiles
+    from palimpsest.testing.faults import SimulatedCrash as SimulatedCrash
     from palimpsest.testing.provider_errors import OVERFLOWS as OVERFLOWS
     from palimpsest.testing.sample_histories import SAMPLE_HISTORIES as SAMPLE_HISTORIES
     from palimpsest.testing.sample_histories import image_history as image_history
@@ -22,6 +25,9 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Call": "palimpsest.testing.script",
+    "FailingStore": "palimpsest.testing.faults",
+    "FaultyFiles": "palimpsest.testing.faults",
+    "SimulatedCrash": "palimpsest.testing.faults",
     "FrozenClock": "palimpsest.testing.clock",
     "Gate": "palimpsest.testing.script",
     "OVERFLOWS": "palimpsest.testing.provider_errors",
@@ -40,6 +46,7 @@ __all__ = [
     "OVERFLOWS",
     "SAMPLE_HISTORIES",
     "Call",
+    "FailingStore",
     "FrozenClock",
     "Gate",
     "Reply",

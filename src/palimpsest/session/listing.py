@@ -1,0 +1,91 @@
+"""The sessions of a folder, without reading their messages where that can be avoided."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from palimpsest.core.errors import SessionFileError
+from palimpsest.session.files import Files
+from palimpsest.session.jsonl_file import os_reason
+from palimpsest.session.layout import Source, read_trusted
+from palimpsest.session.places import SUFFIX
+from palimpsest.session.scan import scan
+from palimpsest.session.store import SessionHeader
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedSession:
+    """A session that can be opened.
+
+    Attributes:
+        message_count: messages of the whole history.
+        bytes: size of the file.
+        compactions: checkpoints ever saved.
+    """
+
+    path: Path
+    header: SessionHeader
+    message_count: int
+    bytes: int
+    compactions: int
+    kind: Literal["session"] = "session"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokenSession:
+    """A file that cannot be opened, and why; ``doctor`` says more.
+
+    Attributes:
+        code: of the error that opening it raises.
+        reason: that error's sentence.
+    """
+
+    path: Path
+    code: str
+    reason: str
+    kind: Literal["broken"] = "broken"
+
+
+Listed: TypeAlias = ListedSession | BrokenSession
+
+
+def list_sessions(folder: Path, *, files: Files | None = None) -> list[Listed]:
+    """List the session files of a folder, newest first, then the broken ones by name.
+
+    Takes no lock and changes nothing. A folder that does not exist has no sessions. Of a file
+    with a whole chain, line 1 and the commit lines are read; any other is read whole.
+    """
+    if not folder.is_dir():
+        return []
+    listed = [_look(path, files or Files()) for path in sorted(folder.glob(f"*{SUFFIX}"))]
+    return sorted(listed, key=_order)
+
+
+def _order(listed: Listed) -> tuple[bool, int, str]:
+    updated = listed.header.updated if listed.kind == "session" else 0
+    return listed.kind == "broken", -updated, listed.path.name
+
+
+def _look(path: Path, files: Files) -> Listed:
+    try:
+        with Source(files, path) as source:
+            layout = read_trusted(source)
+            if layout is None:
+                found = scan(source, str(path))
+                if found.problems:
+                    raise found.problems[0]
+                layout = found.layout
+            size = source.size
+    except SessionFileError as error:
+        return BrokenSession(path=path, code=error.code, reason=str(error))
+    except OSError as error:
+        return BrokenSession(path=path, code="unreadable", reason=f"{path}: {os_reason(error)}.")
+    return ListedSession(
+        path=path,
+        header=layout.header,
+        message_count=layout.message_count,
+        bytes=size,
+        compactions=sum(stored.record.kind == "checkpoint" for stored in layout.records),
+    )

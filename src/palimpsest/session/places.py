@@ -1,0 +1,31 @@
+"""Where session files stand: one folder a project, under the data directory."""
+
+from __future__ import annotations
+
+import os
+import re
+from hashlib import sha256
+from pathlib import Path
+
+from platformdirs import user_data_path
+
+SUFFIX = ".jsonl"
+
+
+def data_directory() -> Path:
+    """Give the data directory: ``PALIMPSEST_HOME``, else the platform's for this user."""
+    chosen = os.environ.get("PALIMPSEST_HOME")
+    return Path(chosen) if chosen else user_data_path("palimpsest", appauthor=False)
+
+
+def project_directory(cwd: Path) -> Path:
+    """Give the folder for the sessions of a project: its name, and a hash of its whole path."""
+    whole = str(cwd.absolute())
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", cwd.absolute().name).strip("-.") or "root"
+    digest = sha256(os.fsencode(whole)).hexdigest()[:12]
+    return data_directory() / "sessions" / f"{name[:40]}-{digest}"
+
+
+def session_path(cwd: Path, session_id: str) -> Path:
+    """Give the file of a session of a project."""
+    return project_directory(cwd) / f"{session_id}{SUFFIX}"
