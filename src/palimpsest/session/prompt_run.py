@@ -106,8 +106,17 @@ class PromptRun:
         if self._seen is None:
             return
         for message in messages[self._seen :]:
-            self._add(message)
+            if isinstance(message, ModelRequest) and message.state == "interrupted":
+                self._hold_results(message)
+            elif message.parts:
+                self._add(message)
         self._seen = len(messages)
+
+    def _hold_results(self, batch: ModelRequest) -> None:
+        """Keep what an interrupted batch gave until the step is closed, as one message."""
+        for part in batch.parts:
+            if isinstance(part, ToolReturnPart):
+                self._results[part.tool_call_id] = cast("ToolReturnPart[object]", part)
 
     def _find_prompt(self, messages: list[ModelMessage]) -> int | None:
         """Give the count of messages up to the prompt, or None before the agent took it over.
