@@ -235,7 +235,7 @@ class ScriptedStream(StreamedResponse):
                 event = manager.handle_tool_call_delta(
                     vendor_part_id=index,
                     tool_name=part.tool_name,
-                    args=part.args_as_json_str(),
+                    args=part.args if isinstance(part.args, str) else part.args_as_json_str(),
                     tool_call_id=part.tool_call_id,
                 )
                 yield from [event] if event is not None else []

@@ -1,0 +1,111 @@
+"""Opening a session: storage, model, tools."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from types import NoneType
+from typing import TypeAlias, cast
+
+from pydantic_ai import Agent
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.tools import Tool, ToolFuncEither
+from pydantic_ai.toolsets import AbstractToolset
+
+from palimpsest.core.errors import MissingExtraError, UnknownModelError
+from palimpsest.models.resolve import ModelChoice, resolve_model
+from palimpsest.session.agent_session import AgentSession
+from palimpsest.session.approvals import Approvals
+from palimpsest.session.environment import Environment, SystemEnvironment
+from palimpsest.session.guards import guard_capabilities
+from palimpsest.session.manager import SessionManager
+from palimpsest.session.settings import SessionSettings
+
+MODEL_VARIABLE = "PALIMPSEST_MODEL"
+"""Environment variable that names the model where nothing else does."""
+
+AnyTool: TypeAlias = "Tool[None] | ToolFuncEither[None, ...] | AbstractToolset[None]"
+
+
+async def create_agent_session(
+    *,
+    session_manager: SessionManager,
+    model: ModelChoice | None = None,
+    tools: Sequence[AnyTool] | None = None,
+    settings: SessionSettings | None = None,
+    environment: Environment | None = None,
+) -> AgentSession:
+    """Open a session.
+
+    Args:
+        session_manager: the session's storage.
+        model: name, endpoint or model; None takes the one stored with the session, else the one
+            that PALIMPSEST_MODEL names.
+        tools: functions, tools and toolsets; None gives the tools of a coding agent, an empty
+            sequence none.
+        settings: choices; None takes the defaults.
+        environment: clock and ids.
+
+    Raises:
+        UnknownModelError, MissingKeyError, MissingExtraError: the model cannot be had.
+        SessionLockedError, SessionFileError: the session cannot be opened.
+    """
+    chosen = settings or SessionSettings()
+    store = await session_manager.open_store()
+    try:
+        loaded = await store.load()
+        named = model or loaded.header.model or os.environ.get(MODEL_VARIABLE, "")
+        if not named:
+            raise UnknownModelError("", f"none is set; name one or set {MODEL_VARIABLE}")
+        resolved = resolve_model(named)
+        return AgentSession(
+            store=store,
+            loaded=loaded,
+            model=resolved,
+            build_agent=lambda approvals: _agent(session_manager, approvals, tools, chosen),
+            settings=chosen,
+            environment=environment or SystemEnvironment(),
+        )
+    except BaseException:
+        await store.close()
+        raise
+
+
+def _agent(
+    manager: SessionManager,
+    approvals: Approvals,
+    tools: Sequence[AnyTool] | None,
+    settings: SessionSettings,
+) -> Agent[None, str]:
+    preset = settings.permission_preset
+    capabilities = guard_capabilities(approvals, preset=preset)
+    if tools is None:
+        capabilities += _coding_capabilities(manager.cwd, settings)
+    given = tools or ()
+    return Agent(
+        None,
+        deps_type=NoneType,
+        instructions=settings.instructions or None,
+        model_settings=settings.model_settings,
+        tools=[tool for tool in given if not isinstance(tool, AbstractToolset)],
+        toolsets=[
+            cast("AbstractToolset[None]", tool)
+            for tool in given
+            if isinstance(tool, AbstractToolset)
+        ],
+        capabilities=capabilities,
+    )
+
+
+def _coding_capabilities(cwd: Path, settings: SessionSettings) -> list[AbstractCapability[None]]:
+    try:
+        from palimpsest.session.coding_tools import coding_capabilities
+    except ImportError as error:
+        raise MissingExtraError("pydantic-ai-harness", "palimpsest-ai[agent]") from error
+    return coding_capabilities(
+        cwd,
+        preset=settings.permission_preset,
+        reads_instruction_files=settings.reads_instruction_files,
+        skill_directories=settings.skill_directories,
+    )

@@ -1,0 +1,91 @@
+"""What stands between a tool call and the tool: clean arguments, then approval."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from pydantic_ai import RunContext
+from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls
+from pydantic_ai.exceptions import ModelRetry
+from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.toolsets import AbstractToolset, ApprovalRequiredToolset
+
+from palimpsest.session.approvals import Approvals
+from palimpsest.session.settings import PermissionPreset
+
+if TYPE_CHECKING:
+    from pydantic_ai.capabilities.abstract import RawToolArgs
+
+SHELL_TOOLS = frozenset({"run_command", "start_command"})
+"""Tools that run what the model wrote; in the preset ``workspace-write`` they ask first."""
+
+
+def guard_capabilities(
+    approvals: Approvals, *, preset: PermissionPreset
+) -> list[AbstractCapability[None]]:
+    """Give the guards of a preset, outermost first."""
+    guards: list[AbstractCapability[None]] = [
+        RefuseDuplicateKeys(),
+        HandleDeferredToolCalls(handler=approvals.handle),
+    ]
+    if preset != "full-access":
+        guards.insert(0, AskBeforeCommands())
+    return guards
+
+
+@dataclass
+class AskBeforeCommands(AbstractCapability[None]):
+    """Commands wait for the host's approval."""
+
+    def get_wrapper_toolset(self, toolset: AbstractToolset[None]) -> AbstractToolset[None]:
+        """Wrap the agent's tools."""
+        return ApprovalRequiredToolset(toolset, approval_required_func=_runs_commands)
+
+
+def _runs_commands(
+    context: RunContext[None], tool: ToolDefinition, arguments: dict[str, Any]
+) -> bool:
+    del context, arguments
+    return tool.name in SHELL_TOOLS
+
+
+@dataclass
+class RefuseDuplicateKeys(AbstractCapability[None]):
+    """Arguments that name a key twice are refused, so that what is approved is what runs."""
+
+    async def before_tool_validate(
+        self,
+        ctx: RunContext[None],
+        *,
+        call: ToolCallPart,
+        tool_def: ToolDefinition,
+        args: RawToolArgs,
+    ) -> RawToolArgs:
+        """Check the arguments as the model wrote them."""
+        del ctx, tool_def
+        if isinstance(call.args, str):
+            repeated = _repeated_key(call.args)
+            if repeated is not None:
+                raise ModelRetry(f"The arguments name {repeated!r} twice. Name each key once.")
+        return args
+
+
+def _repeated_key(text: str) -> str | None:
+    found: list[str] = []
+
+    def note(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                found.append(key)
+            seen.add(key)
+        return dict(pairs)
+
+    try:
+        cast("object", json.loads(text, object_pairs_hook=note))
+    except (ValueError, RecursionError):
+        return None
+    return found[0] if found else None

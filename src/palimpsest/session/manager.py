@@ -1,0 +1,112 @@
+"""One session's storage, and where it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Self
+
+from palimpsest.core.errors import SessionNotFoundError
+from palimpsest.session.environment import Environment, SystemEnvironment
+from palimpsest.session.jsonl import JsonlStore
+from palimpsest.session.listing import Listed, list_sessions
+from palimpsest.session.memory import MemoryStore
+from palimpsest.session.places import project_directory, session_path
+from palimpsest.session.store import SessionHeader, Store
+
+
+class SessionManager:
+    """Storage of one session; made by one of the class methods, handed to ``create_agent_session``.
+
+    Attributes:
+        cwd: the folder the session works in.
+        path: the session's file, or None in memory.
+    """
+
+    def __init__(
+        self, open_store: Callable[[], Awaitable[Store]], *, cwd: Path, path: Path | None
+    ) -> None:
+        self.cwd = cwd
+        self.path = path
+        self._open_store = open_store
+
+    async def open_store(self) -> Store:
+        """Open the storage and take its lock.
+
+        Raises:
+            SessionLockedError: another process works on the session.
+            SessionNotFoundError, SessionFileError: there is no such file, or it is broken.
+        """
+        return await self._open_store()
+
+    @classmethod
+    def in_memory(cls, cwd: Path | str = ".", *, environment: Environment | None = None) -> Self:
+        """A session that lives as long as the process."""
+        folder = Path(cwd).absolute()
+        header = _new_header(folder, environment or SystemEnvironment())
+
+        async def open_store() -> Store:
+            return MemoryStore(header)
+
+        return cls(open_store, cwd=folder, path=None)
+
+    @classmethod
+    def create(cls, cwd: Path | str = ".", *, environment: Environment | None = None) -> Self:
+        """A new session of a project; its file is made when its first message is stored."""
+        folder = Path(cwd).absolute()
+        header = _new_header(folder, environment or SystemEnvironment())
+        path = session_path(folder, header.id)
+
+        async def open_store() -> Store:
+            return JsonlStore.create(path, header)
+
+        return cls(open_store, cwd=folder, path=path)
+
+    @classmethod
+    def draft(cls, cwd: Path | str = ".", *, environment: Environment | None = None) -> Self:
+        """The same as ``create``: nothing stands on disk before the first message."""
+        return cls.create(cwd, environment=environment)
+
+    @classmethod
+    async def open(cls, path: Path | str, *, read_only: bool = False) -> Self:
+        """A session that exists.
+
+        Args:
+            path: its file.
+            read_only: take no lock and change nothing; prompts are then refused.
+
+        Raises:
+            SessionNotFoundError: there is no such file.
+            SessionLockedError: another process works on it.
+            SessionFileError: it is broken; it was not touched.
+        """
+        store = await JsonlStore.open(Path(path), read_only=read_only)
+        loaded = await store.load_tail()
+
+        async def open_store() -> Store:
+            return store
+
+        return cls(open_store, cwd=Path(loaded.header.cwd), path=Path(path))
+
+    @classmethod
+    async def continue_recent(cls, cwd: Path | str = ".") -> Self:
+        """The project's session that was used last.
+
+        Raises:
+            SessionNotFoundError: the project has none that can be opened.
+            SessionLockedError: another process works on it.
+        """
+        for listed in cls.list(cwd):
+            if listed.kind == "session":
+                return await cls.open(listed.path)
+        raise SessionNotFoundError(str(project_directory(Path(cwd))))
+
+    @staticmethod
+    def list(cwd: Path | str = ".") -> list[Listed]:
+        """Every session of a project, newest first, then the broken ones by name."""
+        return list_sessions(project_directory(Path(cwd)))
+
+
+def _new_header(cwd: Path, environment: Environment) -> SessionHeader:
+    now = environment.now_ms()
+    return SessionHeader(id=environment.new_id(), cwd=str(cwd), created=now, updated=now)
