@@ -18,6 +18,7 @@ from palimpsest.core.errors import (
 from palimpsest.models.engine import EngineSettings
 from palimpsest.testing import Call, Gate, Reply
 from tests.session.helpers import read, rig, work
+from tests.session.waiting import until
 
 pytestmark = pytest.mark.anyio
 
@@ -194,8 +195,7 @@ async def test_abort_inside_a_batch_keeps_what_was_finished() -> None:
     found = await rig(script, tools={"slow": slow})
     running = asyncio.ensure_future(found.session.prompt("one"))
     await started.wait()
-    while not found.of("tool_end"):
-        await asyncio.sleep(0)
+    await until(found.session, lambda: bool(found.of("tool_end")))
     await found.session.abort()
     with pytest.raises(asyncio.CancelledError):
         await running
@@ -218,8 +218,7 @@ async def test_abort_inside_a_batch_keeps_what_was_finished() -> None:
 async def test_approvals(approved: bool) -> None:
     found = await rig([read("x", 3), Reply(text="done")], approving=frozenset({"read"}))
     running = asyncio.ensure_future(found.session.prompt("one"))
-    while not found.session.state.pending_approvals:
-        await asyncio.sleep(0)
+    await until(found.session, lambda: bool(found.session.state.pending_approvals))
     (request,) = found.session.state.pending_approvals
     assert found.session.answer_approval(request.request_id, approved=approved)
     assert not found.session.answer_approval(request.request_id, approved=not approved)
@@ -232,8 +231,7 @@ async def test_approvals(approved: bool) -> None:
 async def test_approvals_are_cancelled_with_the_run() -> None:
     found = await rig([read("x", 3), Reply(text="done")], approving=frozenset({"read"}))
     running = asyncio.ensure_future(found.session.prompt("one"))
-    while not found.session.state.pending_approvals:
-        await asyncio.sleep(0)
+    await until(found.session, lambda: bool(found.session.state.pending_approvals))
     await found.session.abort()
     with pytest.raises(asyncio.CancelledError):
         await running

@@ -17,6 +17,7 @@ from palimpsest.session.create import create_agent_session
 from palimpsest.session.manager import SessionManager
 from palimpsest.session.settings import PermissionPreset, SessionSettings
 from palimpsest.testing import Call, Reply, ScriptedModel
+from tests.session.waiting import until
 
 pytestmark = pytest.mark.anyio
 
@@ -100,8 +101,7 @@ async def test_commands_ask_first_unless_access_is_full(project: Path) -> None:
     session, _ = await opened(SessionManager.create(project), script, preset="workspace-write")
     async with session:
         running = asyncio.ensure_future(session.prompt("go"))
-        while not session.state.pending_approvals:
-            await asyncio.sleep(0)
+        await until(session, lambda: bool(session.state.pending_approvals))
         (request,) = session.state.pending_approvals
         assert request.tool_name == "run_command"
         assert "echo hi" in request.arguments

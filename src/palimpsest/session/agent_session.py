@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
+import anyio
 from pydantic_ai import Agent
 from pydantic_ai.messages import (
     ModelMessage,
@@ -114,7 +115,8 @@ class AgentSession:
             meter=Meter(enabled=settings.calibrates),
         )
         self._operation: Operation | None = None
-        self._task: asyncio.Task[object] | None = None
+        self._task: asyncio.Task[Any] | None = None
+        self._scope = anyio.CancelScope()
         self._disposed = False
         self._outcome: Outcome = "idle"
         self._error = ""
@@ -226,7 +228,8 @@ class AgentSession:
         task = self._task
         if task is None or task.done():
             return
-        task.cancel()
+        # A scope and not the task: what the agent loop started is then cancelled until it is gone.
+        self._scope.cancel()
         if asyncio.current_task() is not task:
             await asyncio.wait([task])
 
@@ -345,7 +348,7 @@ class AgentSession:
     async def _operate(
         self,
         operation: Operation,
-        work: Callable[[], Awaitable[_T]],
+        work: Callable[[], Coroutine[object, object, _T]],
         *,
         while_pending: bool = False,
     ) -> _T:
@@ -355,44 +358,36 @@ class AgentSession:
         if not while_pending:
             self._refuse_pending()
         self._operation = operation
-        task = asyncio.ensure_future(self._settling(operation, work))
+        self._scope = anyio.CancelScope()
+        task = asyncio.ensure_future(_within(self._scope, work))
+        # A callback and no ``finally``: a task cancelled before its first step runs neither.
+        task.add_done_callback(lambda done: self._settle(operation, done))
         self._task = task
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
-            if not task.done():
-                task.cancel()
-                await asyncio.wait([task])
+            await self.abort()
             raise
 
-    async def _settling(self, operation: Operation, work: Callable[[], Awaitable[_T]]) -> _T:
-        outcome: Outcome = "success"
-        error: BaseException | None = None
-        try:
-            return await work()
-        except NothingToCompactError:
-            outcome = "idle"
-            raise
-        except asyncio.CancelledError:
-            outcome = "cancelled"
-            raise
-        except BaseException as failure:
-            outcome, error = "error", failure
-            raise
-        finally:
-            self._operation = None
-            self._compaction = None
-            self._outcome = outcome
-            self._error = "" if error is None else str(error)
-            code = error.code if isinstance(error, PalimpsestError) else ""
-            self._emit(
-                Settled(
-                    operation=operation,
-                    outcome=outcome,
-                    error=self._error,
-                    error_code=code or ("failed" if error is not None else ""),
-                )
+    def _settle(self, operation: Operation, task: asyncio.Future[_T]) -> None:
+        """Note how an operation ended; runs before anybody who waits for it goes on."""
+        error = None if task.cancelled() else task.exception()
+        outcome: Outcome = "cancelled" if task.cancelled() else "error" if error else "success"
+        if isinstance(error, NothingToCompactError):
+            outcome, error = "idle", None
+        self._operation = None
+        self._compaction = None
+        self._outcome = outcome
+        self._error = "" if error is None else str(error)
+        code = error.code if isinstance(error, PalimpsestError) else "failed"
+        self._emit(
+            Settled(
+                operation=operation,
+                outcome=outcome,
+                error=self._error,
+                error_code="" if error is None else code,
             )
+        )
 
     def _refuse_busy(self) -> None:
         if self._operation is not None:
@@ -524,6 +519,14 @@ class AgentSession:
                 listener(event)
             except Exception as error:
                 self._listener_errors.append(error)
+
+
+async def _within(
+    scope: anyio.CancelScope, work: Callable[[], Coroutine[object, object, _T]]
+) -> _T:
+    with scope:
+        return await work()
+    raise asyncio.CancelledError
 
 
 def _active(checkpoint: Checkpoint) -> ActiveCheckpoint:
