@@ -227,12 +227,12 @@ THINKING: list[tuple[ModelMaker, str, ModelSettings, int]] = [
 def budget_on(body: dict[str, Any]) -> int:
     """Read the thinking budget off the wire, whatever the dialect."""
     config = body.get("generationConfig", {}).get("thinkingConfig", {})
-    budgets = (
+    budgets: tuple[int | None, ...] = (
         body.get("thinking", {}).get("budget_tokens"),
         body.get("reasoning", {}).get("max_tokens"),
         config.get("thinkingBudget", config.get("thinking_budget")),
     )
-    return max(0, *(budget for budget in budgets if budget is not None), 0)
+    return max([0, *(budget for budget in budgets if budget is not None)])
 
 
 @pytest.mark.anyio

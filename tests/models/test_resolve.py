@@ -131,6 +131,26 @@ except MissingExtraError as error:
     assert done.stdout.strip() == requirement
 
 
+@pytest.mark.parametrize(
+    ("module", "name", "requirement"),
+    [
+        ("pydantic_ai.providers.groq", "groq:x", "palimpsest-ai[groq]"),
+        (
+            "pydantic_ai.models.openai",
+            "openai-compatible:x@http://y",
+            "palimpsest-ai[openai]",
+        ),
+    ],
+)
+def test_a_failing_import_that_names_no_group_is_named_after_the_provider(
+    monkeypatch: pytest.MonkeyPatch, module: str, name: str, requirement: str
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtraError) as caught:
+        resolve_model(name)
+    assert caught.value.requirement == requirement
+
+
 def test_extras_are_those_of_the_project() -> None:
     from importlib.metadata import metadata  # noqa: PLC0415
 

@@ -11,6 +11,7 @@ from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError
 from pydantic_ai.messages import (
     BinaryContent,
     FilePart,
+    ModelMessage,
     ModelRequest,
     ModelResponse,
     PartDeltaEvent,
@@ -117,7 +118,8 @@ async def test_usage_counts_system_text_tools_messages_and_what_the_cache_had() 
     assert seen.tokens == seen.tokens_of(0) + 17
     assert first.usage.input_tokens == 2 * seen.tokens
     assert (first.usage.cache_read_tokens, first.usage.output_tokens) == (0, 2 * 17)
-    longer = [first_prompt, first, ModelRequest.user_text_prompt("x", instructions="Be kind.")]
+    next_prompt = ModelRequest.user_text_prompt("x", instructions="Be kind.")
+    longer: list[ModelMessage] = [first_prompt, first, next_prompt]
     second = await model_request(model, longer, model_request_parameters=parameters)
     assert second.usage.cache_read_tokens == first.usage.input_tokens
     changed = await model_request(model, longer)
@@ -177,7 +179,8 @@ async def test_a_stream_may_break_after_its_output() -> None:
     async with model_request_stream(model, PROMPT) as stream:
         with pytest.raises(ModelAPIError, match="Connection error"):
             async for event in stream:
-                texts += [event.part.content] if isinstance(event, PartStartEvent) else []  # type: ignore[list-item]
+                if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
+                    texts.append(event.part.content)
         assert texts == ["half"]
         partial = stream.get()
         assert (partial.state, partial.usage.has_values()) == ("incomplete", False)

@@ -189,14 +189,11 @@ def _known_window(model: Model) -> Limit | None:
 
 
 def _price_table_window(model: Model) -> int | None:
-    for provider_id, url in ((None, model.base_url), (model.system, None)):
-        try:
-            _, found = get_snapshot().find_provider_model(model.model_name, None, provider_id, url)
-        except LookupError:
-            continue
-        if found.context_window is not None:
-            return found.context_window
-    return None
+    try:
+        _, found = get_snapshot().find_provider_model(model.model_name, None, model.system, None)
+    except LookupError:
+        return None
+    return found.context_window
 
 
 def _known_output(model: Model) -> Limit | None:

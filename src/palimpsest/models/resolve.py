@@ -151,7 +151,7 @@ def _local_ollama(model_name: str) -> Model:
 def _missing_extra(provider: str, error: ImportError) -> MissingExtraError:
     """Name our group where we have one of that name, else pydantic-ai's own."""
     found = _GROUP.search(str(error))
-    group = found[1] if found else "openai"
+    group = found[1] if found else provider if provider in EXTRAS else "openai"
     package = "palimpsest-ai" if group in EXTRAS else "pydantic-ai-slim"
     return MissingExtraError(provider, f"{package}[{group}]")
 
