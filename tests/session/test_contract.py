@@ -136,6 +136,12 @@ def test_covers_is_filled_in_and_must_be_right(make: Maker) -> None:
 
 
 ONE = turn(1)
+
+
+def two_turns(**fields: Any) -> Commit:
+    return Commit(messages=turn(2), records=(checkpoint(30, 4, 8, **fields),))
+
+
 REFUSED: list[tuple[str, Commit, type[PalimpsestError]]] = [
     ("orphan result", Commit(messages=(returns(("z", "read", "r")),)), InvalidMessageError),
     ("result twice", Commit(messages=(returns(("c1", "read", "r")),)), InvalidMessageError),
@@ -153,9 +159,9 @@ REFUSED: list[tuple[str, Commit, type[PalimpsestError]]] = [
     ("cut no turn", Commit(records=(checkpoint(30, 1, 4),)), InvalidRecordError),
     ("cut of nothing", Commit(records=(checkpoint(30, 0, 4),)), InvalidRecordError),
     ("count beyond", Commit(records=(checkpoint(30, 4, 9),)), InvalidRecordError),
-    ("blank", Commit(messages=turn(2), records=(checkpoint(30, 4, 8, summary=" "),)), InvalidRecordError),
-    ("unknown base", Commit(messages=turn(2), records=(checkpoint(30, 4, 8, base=uuid(99)),)), InvalidRecordError),
-    ("id no UUID", Commit(messages=turn(2), records=(checkpoint(30, 4, 8, id="x"),)), InvalidRecordError),
+    ("blank", two_turns(summary=" "), InvalidRecordError),
+    ("unknown base", two_turns(base=uuid(99)), InvalidRecordError),
+    ("id no UUID", two_turns(id="x"), InvalidRecordError),
     ("clears a prompt", Commit(records=(clearing(30, 0),)), InvalidRecordError),
     ("trims prose", Commit(records=(trim(30, 3),)), InvalidRecordError),
     ("restores the unknown", Commit(records=(restore(30, uuid(99)),)), InvalidRecordError),
@@ -165,7 +171,7 @@ REFUSED: list[tuple[str, Commit, type[PalimpsestError]]] = [
         Commit(header=HeaderChanges(timings=({"ms": float("nan")},))),
         InvalidRecordError,
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(
