@@ -22,6 +22,7 @@ from palimpsest.core.errors import (
 from palimpsest.session.jsonl import JsonlStore
 from palimpsest.session.memory import MemoryStore
 from palimpsest.session.store import Commit, HeaderChanges, SessionHeader, Store
+from palimpsest.testing.faults import FaultyFiles
 from tests.formats.messages import assistant, histories, returns, user
 from tests.session.builders import (
     HEADER,
@@ -333,14 +334,14 @@ def test_both_stores_hold_the_same(
 
     async def main() -> None:
         memory: Store = MemoryStore(HEADER)
-        file = JsonlStore.create(path, HEADER)
+        file = JsonlStore.create(path, HEADER, files=FaultyFiles())
         for index, commit in enumerate(sequence):
             assert await attempt(memory, commit) == await attempt(file, commit)
             if path.exists() and reopen >> (index % 12) & 1:
                 if index % 2:
                     await file.close()
                 kill(file)
-                file = await JsonlStore.open(path)
+                file = await JsonlStore.open(path, files=FaultyFiles())
         assert await memory.load() == await file.load()
         assert await memory.load_tail() == await file.load_tail()
         await file.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from threading import Event
 
@@ -15,6 +16,7 @@ from palimpsest.session.doctor import tidy
 from palimpsest.session.files import Files
 from palimpsest.session.jsonl import JsonlStore
 from palimpsest.session.memory import MemoryStore
+from palimpsest.session.opening import open_session_file
 from palimpsest.session.store import Commit, HeaderChanges
 from palimpsest.testing.faults import FaultyFiles, SimulatedCrash
 from tests.session.builders import HEADER, content, kill, read, run, story, turn, write
@@ -51,90 +53,118 @@ async def play(path: Path, files: Files, start: int = 0) -> int:
     return done
 
 
-async def go_on(path: Path, acknowledged: int) -> None:
-    """Open after a crash, find a whole state, and finish the story."""
+async def go_on(path: Path, acknowledged: int, *, commits: int = len(STORY)) -> None:
+    """Open after a crash, find a whole state, and go on with the story."""
     try:
-        store = await JsonlStore.open(path)
+        store = await JsonlStore.open(path, files=FaultyFiles())
     except SessionNotFoundError:
         assert acknowledged == 0
-        store, found = JsonlStore.create(path, HEADER), 0
+        store, found = JsonlStore.create(path, HEADER, files=FaultyFiles()), 0
     else:
         found = STATES.index(content(await store.load()))
         assert found in (acknowledged, acknowledged + 1)
-    for commit in STORY[found:]:
+    for commit in STORY[found : found + commits]:
         await store.commit(commit)
+    assert content(await store.load()) == STATES[min(len(STORY), found + commits)]
     await store.close()
-    assert content(await read(path)) == STATES[-1]
 
 
-def operations(start: int, path: Path) -> int:
+async def operations(start: int, path: Path) -> int:
     files = FaultyFiles()
-    run(play(path, files, start))
+    await play(path, files, start)
+    assert content(await read(path)) == STATES[-1]
     return len(files.operations)
 
 
 def test_a_crash_at_any_operation_of_a_session(tmp_path: Path) -> None:
-    for crash in range(operations(0, tmp_path / "whole.jsonl")):
-        for written in (0, 1, 200):
-            path = tmp_path / f"{crash}-{written}" / "s.jsonl"
-            done = run(play(path, FaultyFiles(crash_at=crash, written=written)))
-            run(go_on(path, done))
+    async def main() -> None:
+        for crash in range(await operations(0, tmp_path / "whole.jsonl")):
+            for written in (0, 200):
+                path = tmp_path / f"{crash}-{written}" / "s.jsonl"
+                done = await play(path, FaultyFiles(crash_at=crash, written=written))
+                await go_on(path, done, commits=1)
+
+    run(main())
 
 
-@pytest.mark.parametrize("tail", [b"", b'{"parts":[', b"\0" * 300])
-def test_a_crash_at_any_operation_of_a_reopened_one(tmp_path: Path, tail: bytes) -> None:
-    def torn(path: Path) -> Path:
-        run(write(path, STORY[:9], close=False))
-        path.write_bytes(path.read_bytes() + tail)
-        return path
-
-    for crash in range(operations(9, torn(tmp_path / "whole.jsonl"))):
-        path = torn(tmp_path / f"{crash}" / "s.jsonl")
-        run(go_on(path, run(play(path, FaultyFiles(crash_at=crash, written=5), 9))))
-        kept = [item.read_bytes() for item in path.parent.glob("*.torn-*")]
-        assert (tail in kept) == bool(tail)
+async def torn(path: Path, tail: bytes) -> Path:
+    await write(path, STORY[:9], close=False)
+    path.write_bytes(path.read_bytes() + tail)
+    return path
 
 
-def test_a_crash_while_a_file_without_a_chain_is_sealed(tmp_path: Path) -> None:
-    def unsealed(path: Path) -> Path:
-        run(write(path, STORY[:9]))
-        path.write_bytes(path.read_bytes().replace(b'"version":2', b'"version": 2'))
-        return path
+async def unsealed(path: Path, _: bytes) -> Path:
+    await write(path, STORY[:9])
+    path.write_bytes(path.read_bytes().replace(b'"version":2', b'"version": 2'))
+    return path
 
-    for crash in range(operations(9, unsealed(tmp_path / "whole.jsonl"))):
-        path = unsealed(tmp_path / f"{crash}" / "s.jsonl")
-        run(go_on(path, run(play(path, FaultyFiles(crash_at=crash, written=5), 9))))
+
+@pytest.mark.parametrize(
+    ("prepare", "tail"),
+    [(torn, b""), (torn, b'{"parts":['), (torn, b"\0" * 300), (unsealed, b"")],
+    ids=["whole", "half a line", "zeros", "no chain"],
+)
+def test_a_crash_at_any_operation_of_a_reopened_one(
+    tmp_path: Path, prepare: Callable[[Path, bytes], Awaitable[Path]], tail: bytes
+) -> None:
+    async def main() -> None:
+        for crash in range(await operations(9, await prepare(tmp_path / "whole.jsonl", tail))):
+            path = await prepare(tmp_path / f"{crash}" / "s.jsonl", tail)
+            done = await play(path, FaultyFiles(crash_at=crash, written=5), 9)
+            await go_on(path, done, commits=1)
+            kept = [item.read_bytes() for item in path.parent.glob("*.torn-*")]
+            assert (tail in kept) == bool(tail)
+
+    run(main())
+
+
+async def two_files(path: Path, count: int) -> tuple[bytes, bytes]:
+    """Give the bytes before and after the last of ``count`` commits."""
+    store = JsonlStore.create(path, HEADER, files=FaultyFiles())
+    for commit in STORY[: count - 1]:
+        await store.commit(commit)
+    good = path.read_bytes()
+    await store.commit(STORY[count - 1])
+    kill(store)
+    assert path.read_bytes().startswith(good)
+    return good, path.read_bytes()
 
 
 @pytest.mark.parametrize("count", [2, 10, 12], ids=["messages", "both", "records"])
 def test_every_byte_at_which_the_last_commit_may_be_cut_off(tmp_path: Path, count: int) -> None:
     path = tmp_path / "s.jsonl"
-    run(write(path, STORY[: count - 1], close=False))
-    good = path.read_bytes()
-    path.unlink()
-    run(write(path, STORY[:count], close=False))
-    whole = path.read_bytes()
-    assert whole.startswith(good)
+    good, whole = run(two_files(path, count))
+
     for stop in range(len(good), len(whole) + 1):
         path.write_bytes(whole[:stop])
-        run(go_on(path, count if stop == len(whole) else count - 1))
-        for aside in tmp_path.glob("*.torn-*"):
-            assert aside.read_bytes() == whole[len(good) : stop]
-            aside.unlink()
+        reopened(path, whole[:stop], count if stop == len(whole) else count - 1, good)
+
+
+def reopened(path: Path, data: bytes, expected: int, good: bytes) -> None:
+    """Open, find a state, what is torn beside it, and add the next commit, all without closing."""
+    file = open_session_file(path, FaultyFiles(), read_only=False)
+    loaded = file.load_tail(0)
+    assert content(loaded) == STATES[expected]
+    if expected < len(STORY):
+        file.commit(STORY[expected])
+        assert content(file.load_tail(0)) == STATES[expected + 1]
+    file.release()
+    if loaded.recovered is not None:
+        aside = Path(loaded.recovered.moved_to)
+        assert aside.read_bytes() == data[len(good) :]
+        aside.unlink()
 
 
 def test_blocks_that_never_reached_the_disk(tmp_path: Path) -> None:
     """The length is there and the commit line too, but not all bytes before it."""
     path = tmp_path / "s.jsonl"
-    run(write(path, STORY[:9], close=False))
-    good = len(path.read_bytes())
-    path.unlink()
-    run(write(path, STORY[:10], close=False))
-    whole = path.read_bytes()
-    for start in range(good, len(whole), 7):
+    good, whole = run(two_files(path, 10))
+
+    for start in range(len(good), len(whole), 7):
         stop = min(len(whole), start + 40)
-        path.write_bytes(whole[:start] + b"\0" * (stop - start) + whole[stop:])
-        run(go_on(path, 9))
+        data = whole[:start] + b"\0" * (stop - start) + whole[stop:]
+        path.write_bytes(data)
+        reopened(path, data, 9, good)
 
 
 def test_the_first_commit_cut_off_by_another_tool(tmp_path: Path) -> None:
@@ -154,7 +184,7 @@ def test_a_refused_commit_changes_nothing_and_may_be_tried_again(
 ) -> None:
     async def main(path: Path, files: FaultyFiles) -> int:
         store, failures = JsonlStore.create(path, HEADER, files=files), 0
-        for index, commit in enumerate(STORY):
+        for commit in STORY:
             before = path.read_bytes() if path.exists() else None
             try:
                 await store.commit(commit)
@@ -163,19 +193,20 @@ def test_a_refused_commit_changes_nothing_and_may_be_tried_again(
                 assert os.strerror(number) in str(error)
                 assert (path.read_bytes() if path.exists() else None) == before
                 await store.commit(commit)
-            if index % 4 == 3:
-                assert content(await read(path)) == STATES[index + 1]
         await store.close()
         assert content(await read(path)) == STATES[-1]
         assert {item.name for item in path.parent.iterdir()} == {"s.jsonl", "s.jsonl.lock"}
         return failures
 
-    refused = 0
-    for fail in range(operations(0, tmp_path / "whole.jsonl")):
-        error = OSError(number, os.strerror(number))
-        files = FaultyFiles(fail_at=fail, error=error, written=fail % 3 * 100)
-        refused += run(main(tmp_path / f"{fail}" / "s.jsonl", files))
-    assert refused > 40
+    async def every_operation() -> int:
+        refused = 0
+        for fail in range(await operations(0, tmp_path / "whole.jsonl")):
+            error = OSError(number, os.strerror(number))
+            files = FaultyFiles(fail_at=fail, error=error, written=fail % 3 * 100)
+            refused += await main(tmp_path / f"{fail}" / "s.jsonl", files)
+        return refused
+
+    assert run(every_operation()) > 40
 
 
 def test_a_disk_that_stays_full(tmp_path: Path) -> None:
@@ -190,10 +221,13 @@ def test_a_disk_that_stays_full(tmp_path: Path) -> None:
                 break
             done += 1
         await store.close()
-        await go_on(path, done)
+        await go_on(path, done, commits=1)
 
-    for fail in range(operations(0, tmp_path / "whole.jsonl")):
-        run(main(tmp_path / f"{fail}" / "s.jsonl", fail))
+    async def every_operation() -> None:
+        for fail in range(await operations(0, tmp_path / "whole.jsonl")):
+            await main(tmp_path / f"{fail}" / "s.jsonl", fail)
+
+    run(every_operation())
 
 
 def test_opening_that_is_refused_changes_nothing(tmp_path: Path) -> None:
