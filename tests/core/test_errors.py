@@ -11,6 +11,7 @@ from palimpsest.core.budget import Budget
 from palimpsest.core.errors import (
     ContextBudgetExceededError,
     FailureError,
+    InvalidMessageError,
     InvalidRecordError,
     InvalidSettingError,
     MissingExtraError,
@@ -19,8 +20,14 @@ from palimpsest.core.errors import (
     NothingToCompactError,
     PalimpsestError,
     RefusalError,
+    SaveFailedError,
+    SessionLockedError,
+    SessionNotFoundError,
+    SessionReadOnlyError,
+    StoreClosedError,
     SummaryRejectedError,
     SummaryTimeoutError,
+    UnansweredCallError,
     UnknownFormatError,
     UnknownModelError,
     UsageError,
@@ -85,6 +92,45 @@ def test_codes_are_unique() -> None:
             FailureError,
             1,
             "checkpoint: summary is blank.",
+        ),
+        (
+            SessionNotFoundError("a.jsonl"),
+            UsageError,
+            2,
+            "There is no session a.jsonl.",
+        ),
+        (StoreClosedError(), UsageError, 2, "The session's store is closed."),
+        (
+            SessionLockedError("a.jsonl", 12, "box", "2026-01-01T00:00:00+00:00"),
+            RefusalError,
+            1,
+            "a.jsonl is in use by process 12 on box since 2026-01-01T00:00:00+00:00; it can be "
+            "opened read-only.",
+        ),
+        (
+            SessionReadOnlyError("a.jsonl"),
+            RefusalError,
+            1,
+            "a.jsonl was opened read-only; nothing was changed.",
+        ),
+        (
+            InvalidMessageError(3, "holds a tool call that has no result"),
+            FailureError,
+            1,
+            "Message 3 holds a tool call that has no result.",
+        ),
+        (
+            SaveFailedError("a.jsonl", "No space left on device"),
+            FailureError,
+            1,
+            "a.jsonl could not be saved: No space left on device. What was saved before is "
+            "unchanged.",
+        ),
+        (
+            UnansweredCallError("a.jsonl", 4, "the message holds a tool call that has no result"),
+            FailureError,
+            1,
+            "a.jsonl, line 4: the message holds a tool call that has no result.",
         ),
         (
             SummaryRejectedError("the reply was cut off."),

@@ -108,7 +108,7 @@ async def write(
     path: Path, commits: list[Commit], *, close: bool = True, files: FaultyFiles | None = None
 ) -> Loaded:
     """Write a new session; without ``close`` it stays as a killed process would leave it."""
-    store = JsonlStore.create(path, HEADER, files=files)
+    store = JsonlStore.create(path, HEADER, files=files or FaultyFiles())
     for commit in commits:
         await store.commit(commit)
     loaded = await store.load()

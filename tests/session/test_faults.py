@@ -119,9 +119,9 @@ def answered_once(found: Rig) -> bool:
 async def cancelled_after(steps: int) -> tuple[Rig, bool]:
     """Run until a prompt that compacts, and abort it after so many turns of the loop."""
     found = await rig(work(5, characters=400, prose=22_000))
-    for turn in range(2):
+    for turn in range(3):
         await found.session.prompt(f"do part {turn}")
-    running = asyncio.ensure_future(found.session.prompt("do part 2"))
+    running = asyncio.ensure_future(found.session.prompt("do part 3"))
     for _ in range(steps):
         if running.done():
             break
@@ -142,7 +142,7 @@ async def test_cancelling_at_every_await_leaves_a_valid_session() -> None:
         state = found.session.state
         assert not state.is_running
         assert state.active_compaction is None
-        assert found.kinds().count("settled") == 3
+        assert found.kinds().count("settled") == 4
         starts, ends = found.of("compaction_start"), found.of("compaction_end")
         assert len(starts) == len(ends)
         compacted = compacted or bool(starts)

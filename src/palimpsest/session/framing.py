@@ -146,19 +146,22 @@ def decode_message(line: bytes) -> ModelMessage:
         MalformedError: it is no message.
     """
     try:
-        return _validated(line)
+        messages = _validated(line)
     except ValidationError as error:
         problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
         raise MalformedError(f"is no message: {problem['type']}") from None
+    if len(messages) != 1:
+        raise MalformedError(f"is no message: it holds {len(messages)}")
+    return messages[0]
 
 
-def _validated(line: bytes) -> ModelMessage:
+def _validated(line: bytes) -> list[ModelMessage]:
     try:
-        return ModelMessagesTypeAdapter.validate_json(b"[" + line + b"]")[0]
+        return ModelMessagesTypeAdapter.validate_json(b"[" + line + b"]")
     except ValidationError:
         if b"\\ud" not in line:  # the JSON reader above knows no lone surrogates
             raise
-        return ModelMessagesTypeAdapter.validate_python([load_object(line)])[0]
+        return ModelMessagesTypeAdapter.validate_python([load_object(line)])
 
 
 # --- sealed lines --------------------------------------------------------------------------------

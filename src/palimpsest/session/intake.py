@@ -183,6 +183,7 @@ class Intake:
             except MalformedError as error:
                 raise InvalidMessageError(index, str(error)) from error
             measured.append(outline(decode_message(line)))
+            open_calls.require_call_for_each_result(index, measured[-1])
             open_calls = open_calls.after(index, measured[-1])
             open_calls.require_answers_before(index)
             lines.append(line)

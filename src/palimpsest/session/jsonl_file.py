@@ -138,22 +138,30 @@ class SessionFile:
         with self._in_use():
             if self.read_only:
                 raise SessionReadOnlyError(str(self._path))
-            prepared = self._intake.prepare(commit)
-            if prepared.is_empty:
-                return
-            try:
-                if self._is_new:
-                    self._create(prepared)
-                else:
-                    if not self._layout.trusted:
-                        self._rewrite()
-                    self._append(prepared)
-            except OSError as error:
-                raise SaveFailedError(str(self._path), os_reason(error)) from error
-            except ChangedError as error:
-                reason = "its messages were changed while it was open"
-                raise SaveFailedError(str(self._path), reason) from error
+            with self._saving():
+                prepared = self._intake.prepare(commit)
+                if prepared.is_empty:
+                    return
+                self._store(prepared)
             self._intake.accept(prepared)
+
+    def _store(self, prepared: Prepared) -> None:
+        if self._is_new:
+            self._create(prepared)
+            return
+        if not self._layout.trusted:
+            self._rewrite()
+        self._append(prepared)
+
+    @contextmanager
+    def _saving(self) -> Generator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise SaveFailedError(str(self._path), os_reason(error)) from error
+        except ChangedError as error:
+            reason = "stored messages are not those that were committed"
+            raise SaveFailedError(str(self._path), reason) from error
 
     def _create(self, prepared: Prepared) -> None:
         files, path = self._files, self._path
@@ -246,14 +254,8 @@ class SessionFile:
         Raises:
             SaveFailedError: the file is unchanged.
         """
-        with self._in_use():
-            try:
-                self._rewrite()
-            except OSError as error:
-                raise SaveFailedError(str(self._path), os_reason(error)) from error
-            except ChangedError as error:
-                reason = "stored messages are not those that were committed"
-                raise SaveFailedError(str(self._path), reason) from error
+        with self._in_use(), self._saving():
+            self._rewrite()
 
     def _leaves_canonical(self) -> bool:
         if self.read_only or self._is_new:

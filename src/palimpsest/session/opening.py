@@ -124,7 +124,9 @@ def _open_calls(source: Source, layout: Layout) -> OpenCalls | None:
             if index < start:
                 continue
             try:
-                calls = calls.after(index, outline(decode_message(line)))
+                measured = outline(decode_message(line))
+                calls.require_call_for_each_result(index, measured)
+                calls = calls.after(index, measured)
                 calls.require_answers_before(index)
             except (MalformedError, InvalidMessageError):
                 return None

@@ -332,16 +332,17 @@ def _check_messages(source: Source, path: str, found: Scan) -> None:
                 found.notices.append(OriginalsChangedError(path, number, reason))
         try:
             measured = outline(decode_message(line))
-            history.append(measured)
-            calls = calls.after(index, measured)
         except MalformedError as error:
-            readable = False
-            history.append(MessageOutline(parts=()))
+            readable, measured = False, MessageOutline(parts=())
             found.problems.append(BrokenMessageError(path, number, f"the line {error}"))
+        try:
+            calls.require_call_for_each_result(index, measured)
         except InvalidMessageError as error:
             if readable:  # else what it answers may stand on the line that cannot be read
                 reason = f"the message {error.reason}"
                 found.problems.append(OrphanResultError(path, number, reason))
+        history.append(measured)
+        calls = calls.after(index, measured)
     found.open_calls = calls
     if not readable:
         return

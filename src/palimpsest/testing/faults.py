@@ -25,7 +25,8 @@ class FaultyFiles(Files):
     """Files that work until one operation fails, or the process seems to die in it.
 
     Operations are counted from 0, in the order of ``operations``; closing a file is none, and
-    always works. Without ``fail_at`` and ``crash_at`` everything works and is counted.
+    always works. Without ``fail_at`` and ``crash_at`` everything works and is counted. Nothing is
+    really synchronised: a simulated crash cuts no power, and tests are quicker without.
 
     Args:
         fail_at: the operation that raises ``error``.
@@ -92,9 +93,8 @@ class FaultyFiles(Files):
         super().truncate(descriptor, size)
 
     def sync(self, descriptor: int) -> None:
-        """Synchronise a file, or fail."""
+        """Count, or fail."""
         self._begin("sync")
-        super().sync(descriptor)
 
     def replace(self, source: Path, target: Path) -> None:
         """Replace a file, or fail."""
@@ -112,9 +112,8 @@ class FaultyFiles(Files):
         super().make_directory(path)
 
     def sync_directory(self, path: Path) -> None:
-        """Synchronise a directory, or fail."""
+        """Count, or fail."""
         self._begin("sync_directory")
-        super().sync_directory(path)
 
     def _begin(self, name: str) -> None:
         number = len(self.operations)
