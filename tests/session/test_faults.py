@@ -27,7 +27,7 @@ SCRIPT = {"turns": TURNS, "steps": 2, "characters": 2_000, "prose": 6_000}
 
 
 async def drive(found: Rig) -> SaveFailedError | None:
-    """Give all prompts; after a failed save, flush once and give the prompt again if it was lost."""
+    """Give all prompts; after a failed save, flush once and go on."""
     failed: SaveFailedError | None = None
     for turn in range(TURNS):
         try:

@@ -411,9 +411,7 @@ class SaveFailedError(FailureError):
         self.reason = reason
 
     def __str__(self) -> str:
-        return (
-            f"{self.path} could not be saved: {self.reason}. Nothing is lost; flush to try again."
-        )
+        return f"{self.path} could not be saved: {self.reason}. What was saved before is unchanged."
 
 
 class SummaryTimeoutError(FailureError):

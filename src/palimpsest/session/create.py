@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from types import NoneType
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 from pydantic_ai import Agent
 from pydantic_ai.capabilities import AbstractCapability
@@ -25,7 +25,7 @@ from palimpsest.session.settings import SessionSettings
 MODEL_VARIABLE = "PALIMPSEST_MODEL"
 """Environment variable that names the model where nothing else does."""
 
-AnyTool: TypeAlias = "Tool[None] | ToolFuncEither[None, ...] | AbstractToolset[None]"
+AnyTool: TypeAlias = "Tool[None] | ToolFuncEither[None, ...]"
 
 
 async def create_agent_session(
@@ -33,6 +33,7 @@ async def create_agent_session(
     session_manager: SessionManager,
     model: ModelChoice | None = None,
     tools: Sequence[AnyTool] | None = None,
+    toolsets: Sequence[AbstractToolset[None]] = (),
     settings: SessionSettings | None = None,
     environment: Environment | None = None,
 ) -> AgentSession:
@@ -42,8 +43,9 @@ async def create_agent_session(
         session_manager: the session's storage.
         model: name, endpoint or model; None takes the one stored with the session, else the one
             that PALIMPSEST_MODEL names.
-        tools: functions, tools and toolsets; None gives the tools of a coding agent, an empty
-            sequence none.
+        tools: functions and tools; None gives the tools of a coding agent, an empty sequence
+            none.
+        toolsets: of pydantic-ai, MCP servers among them; in addition to ``tools``.
         settings: choices; None takes the defaults.
         environment: clock and ids.
 
@@ -63,7 +65,9 @@ async def create_agent_session(
             store=store,
             loaded=loaded,
             model=resolved,
-            build_agent=lambda approvals: _agent(session_manager, approvals, tools, chosen),
+            build_agent=lambda approvals: _agent(
+                session_manager, approvals, tools, toolsets, chosen
+            ),
             settings=chosen,
             environment=environment or SystemEnvironment(),
         )
@@ -76,24 +80,20 @@ def _agent(
     manager: SessionManager,
     approvals: Approvals,
     tools: Sequence[AnyTool] | None,
+    toolsets: Sequence[AbstractToolset[None]],
     settings: SessionSettings,
 ) -> Agent[None, str]:
     preset = settings.permission_preset
     capabilities = guard_capabilities(approvals, preset=preset)
     if tools is None:
         capabilities += _coding_capabilities(manager.cwd, settings)
-    given = tools or ()
     return Agent(
         None,
         deps_type=NoneType,
         instructions=settings.instructions or None,
         model_settings=settings.model_settings,
-        tools=[tool for tool in given if not isinstance(tool, AbstractToolset)],
-        toolsets=[
-            cast("AbstractToolset[None]", tool)
-            for tool in given
-            if isinstance(tool, AbstractToolset)
-        ],
+        tools=tools or (),
+        toolsets=toolsets,
         capabilities=capabilities,
     )
 
