@@ -18,7 +18,8 @@ BENCH_READY := .bench-venv/ready-$(VERSION)
 # A notice of the theme, not of ours.
 export NO_MKDOCS_2_WARNING := 1
 
-SAMPLE := src/palimpsest/lab/samples/inventory.json
+# The sample in a window that it outgrows; a person's own files in their models' windows.
+SAMPLE := src/palimpsest/lab/samples/inventory.json --window 64000 --model claude-sonnet-4-5
 FILES ?= $(SAMPLE)
 
 .PHONY: help check test demo bench soak-short docs

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from palimpsest.lab.figures import FIGURES, headline, percent, plain, short, usd, whole
+from palimpsest.lab.figures import FIGURES, headline, percent, short, usd, whole
+from palimpsest.lab.plain import plain
 from palimpsest.lab.replay import ReplaySettings, replay
 from palimpsest.lab.results import Totals, as_object
 from tests.lab.recordings import prompt, recording, says, steps, words

@@ -80,5 +80,8 @@ def run(commands: typer.Typer = app) -> None:
 
 
 def _exit(sentence: str, status: int) -> None:
-    typer.echo(f"palimpsest: {sentence}", err=True)
+    """End with one line; names and values in it may come from a recording."""
+    from palimpsest.lab.plain import one_line
+
+    typer.echo(f"palimpsest: {one_line(sentence)}", err=True)
     sys.exit(status)

@@ -17,7 +17,8 @@ from rich.table import Table
 from rich.text import Text
 
 from palimpsest.core.errors import NotARecordingError
-from palimpsest.lab.figures import FIGURES, baseline_of, headline, percent, plain, short, whole
+from palimpsest.lab.figures import FIGURES, baseline_of, headline, percent, short, whole
+from palimpsest.lab.plain import one_line, plain
 from palimpsest.lab.results import PolicyResult, SessionReplay, Totals
 from palimpsest.transcripts import FoundPath
 
@@ -64,7 +65,7 @@ class Progress:
 
     def say(self, sentence: str) -> None:
         """Print a line above the bar."""
-        self._console.print(Text(plain(sentence), style="dim"))
+        self._console.print(Text(one_line(sentence), style="dim"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -121,10 +121,12 @@ class SeveralSessionsError(UsageError):
         self.session_ids = session_ids
 
     def __str__(self) -> str:
+        count = len(self.session_ids)
         shown = ", ".join(self.session_ids[:5])
-        more = len(self.session_ids) - 5
+        more = count - 5
         return (
-            f"{self.path} holds {len(self.session_ids)} sessions; name one with --session: "
+            f"{self.path} holds {count} session{'' if count == 1 else 's'}; "
+            "name one with --session: "
             f"{shown}{f' and {more} more' if more > 0 else ''}."
         )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -63,18 +62,6 @@ def usd(cost: float | None) -> str:
     if cost is None:
         return NO_FIGURE
     return f"${cost:,.4f}" if 0 < cost < 0.1 else f"${cost:,.2f}"
-
-
-def plain(text: str) -> str:
-    """Make recorded text harmless to show: no control, no bidirectional override.
-
-    Line breaks and tabs stay.
-    """
-    return "".join(
-        "\ufffd" if unicodedata.category(c) in {"Cc", "Cs"} and c not in "\n\t" else c
-        for c in text.replace("\r\n", "\n")
-        if not ("\u202a" <= c <= "\u202e" or "\u2066" <= c <= "\u2069")
-    )
 
 
 def _share(result: PolicyResult, baseline: PolicyResult) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.resources import files
@@ -22,9 +21,11 @@ from markupsafe import Markup
 
 from palimpsest._version import __version__
 from palimpsest.core.excerpt import Json
-from palimpsest.lab.figures import FIGURES, headline, percent, plain, usd, whole
+from palimpsest.lab.figures import FIGURES, headline, percent, usd, whole
+from palimpsest.lab.plain import plain
 from palimpsest.lab.policies import SimulatedCompaction
 from palimpsest.lab.results import Need, PolicyTrace, SessionReplay, Totals
+from palimpsest.lab.whole_file import whole_file
 
 _Item = TypeVar("_Item")
 
@@ -117,13 +118,8 @@ class Report:
             style=_asset("report.css"),
             script=_asset("report.js"),
         )
-        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-        try:
-            with partial.open("w", encoding="utf-8", newline="") as file:
-                file.writelines(page)
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
+        with whole_file(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
+            file.writelines(page)
 
     def _read_sections(self) -> Iterator[Markup]:
         self._sections.seek(0)
