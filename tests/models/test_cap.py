@@ -173,6 +173,9 @@ def test_a_fallback_model_reserves_the_most_any_of_its_models_needs() -> None:
     request = capped(model, ModelSettings(max_tokens=1_000))
     assert (request.budget.reserved_output, request.thinking) == (10_000, 9_000)
     assert request.settings == {"max_tokens": 1_000}
+    own_cap = FallbackModel(ScriptedModel(settings=ModelSettings(max_tokens=9)), ScriptedModel())
+    assert capped(own_cap).settings == {}
+    assert capped(own_cap).budget.reserved_output == 64_000
     assert capped(Uncapped()).budget.reserved_output == 64_000
 
 

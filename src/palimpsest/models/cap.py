@@ -82,7 +82,7 @@ def cap_request(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Need:
-    """What one model needs; ``fixed`` where a cap of ours would do nothing or clash."""
+    """What one model needs; ``fixed`` where it has a cap of its own, or takes none."""
 
     reserve: int
     thinking: int
@@ -104,7 +104,7 @@ def _need(
     if overrides:
         cap = max(overrides) if cap is None else max(cap, *overrides)
     reserve = output_reserve(max_output=max_output, cap=cap, thinking=thinking)
-    return _Need(reserve=reserve, thinking=min(thinking, reserve), fixed=bool(overrides))
+    return _Need(reserve=reserve, thinking=min(thinking, reserve), fixed=cap is not None)
 
 
 def _cap(settings: ModelSettings | None) -> int | None:
