@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_ai.messages import ModelRequest, TextPart, ToolReturnPart
 
@@ -318,6 +318,7 @@ def commits(draw: st.DrawFn) -> list[Commit]:
     return sequence
 
 
+@settings(max_examples=60)
 @given(commits(), st.integers(0, 2**12))
 def test_both_stores_hold_the_same(
     tmp_path_factory: pytest.TempPathFactory, sequence: list[Commit], reopen: int
