@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from genai_prices.data_snapshot import get_snapshot
@@ -99,6 +99,13 @@ class ModelLimits:
     window: Limit
     max_output: Limit
     byte_limit: int
+
+    def with_window(self, window: Limit) -> ModelLimits:
+        """Give these limits with another window, which bounds the largest answer, too."""
+        max_output = self.max_output
+        if max_output.tokens > window.tokens:
+            max_output = window
+        return replace(self, window=window, max_output=max_output)
 
 
 def model_limits(

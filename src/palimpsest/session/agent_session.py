@@ -461,10 +461,7 @@ class AgentSession:
     def _on_overflow(self, overflow: Overflow) -> None:
         if overflow.window is not None:
             named = Limit(tokens=overflow.window, source="provider_error")
-            max_output = self._limits.max_output
-            if max_output.tokens > named.tokens:
-                max_output = named
-            self._limits = replace(self._limits, window=named, max_output=max_output)
+            self._limits = self._limits.with_window(named)
 
     def _on_reply(self, response: ModelResponse) -> None:
         totals, usage = self._totals, response.usage

@@ -1,0 +1,241 @@
+"""Compaction for any pydantic-ai agent: wrap its model, and its history stays whole.
+
+``Agent(CompactingModel("anthropic:…"))`` is all. What the agent hands over only tells what is new;
+originals, records and view are kept here, one conversation each.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+from pydantic_ai import RunContext
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
+from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
+from pydantic_ai.models.wrapper import WrapperModel
+from pydantic_ai.settings import ModelSettings
+
+from palimpsest.core.calibration import Meter
+from palimpsest.core.receipt import Receipt
+from palimpsest.core.records import Checkpoint, Record
+from palimpsest.models.candidates import CandidateMaker
+from palimpsest.models.cap import cap_request
+from palimpsest.models.engine import Engine, EngineSettings, Limits
+from palimpsest.models.engine_events import EngineEvent
+from palimpsest.models.engine_model import EngineModel, Outgoing, RequestLimits
+from palimpsest.models.limits import (
+    NO_CHOICES,
+    Limit,
+    LimitChoices,
+    ModelLimits,
+    model_limits,
+    request_fixed_measure,
+)
+from palimpsest.models.overflow import Overflow
+from palimpsest.models.resolve import ModelChoice, resolve_model
+from palimpsest.models.summarizer import ExtractiveSummarizer, Summarizer
+from palimpsest.models.timeline import Timeline
+
+MOST_CONVERSATIONS = 64
+"""Conversations kept at once. One that is dropped starts anew from its whole history."""
+
+Listener = Callable[[EngineEvent], None]
+
+
+class CompactingModel(WrapperModel):
+    """Wraps a model so that every request fits its window.
+
+    The agent's history is never changed. One instance serves many conversations, told apart by
+    pydantic-ai's conversation id; requests of one conversation must not overlap.
+    """
+
+    def __init__(
+        self,
+        wrapped: ModelChoice,
+        *,
+        limits: LimitChoices = NO_CHOICES,
+        settings: EngineSettings | None = None,
+        summarizer: Summarizer | None = None,
+        on_event: Listener | None = None,
+    ) -> None:
+        """Wrap a model.
+
+        Args:
+            wrapped: name, endpoint or model.
+            limits: window, largest answer and bytes, where the caller knows better.
+            settings: pruning, policy and automatic compaction; None takes the defaults.
+            summarizer: None summarises without a model.
+            on_event: told of every pruning, compaction and decision.
+
+        Raises:
+            UnknownModelError, MissingKeyError, MissingExtraError: the model cannot be had.
+        """
+        super().__init__(resolve_model(wrapped).model)
+        self._choices = limits
+        self._engine_settings = settings or EngineSettings()
+        self._summarizer = summarizer or ExtractiveSummarizer()
+        self._on_event = on_event
+        self._conversations: OrderedDict[str, _Conversation] = OrderedDict()
+
+    async def request(
+        self,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        model_request_parameters: ModelRequestParameters,
+    ) -> ModelResponse:
+        """Send the view of the conversation and give the reply."""
+        model = self._conversation(messages).model
+        return await model.request(messages, model_settings, model_request_parameters)
+
+    @asynccontextmanager
+    async def request_stream(
+        self,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        model_request_parameters: ModelRequestParameters,
+        run_context: RunContext[Any] | None = None,
+    ) -> AsyncGenerator[StreamedResponse]:
+        """Send the view of the conversation and stream the reply."""
+        model = self._conversation(messages).model
+        async with model.request_stream(
+            messages, model_settings, model_request_parameters, run_context
+        ) as stream:
+            yield stream
+
+    def checkpoints(self, conversation_id: str) -> Sequence[Checkpoint]:
+        """Give the checkpoints of a conversation, oldest first; none for an unknown one."""
+        found = self._conversations.get(conversation_id)
+        return [] if found is None else list(found.engine.timeline.checkpoints.values())
+
+    def _conversation(self, messages: Sequence[ModelMessage]) -> _Conversation:
+        key = messages[-1].conversation_id or ""
+        found = self._conversations.pop(key, None)
+        if found is None or not found.continues(messages):
+            found = _Conversation(
+                self.wrapped,
+                choices=self._choices,
+                settings=self._engine_settings,
+                summarizer=self._summarizer,
+                on_event=self._on_event,
+            )
+        self._conversations[key] = found
+        if len(self._conversations) > MOST_CONVERSATIONS:
+            self._conversations.popitem(last=False)
+        return found
+
+
+class _Conversation:
+    """One conversation: its engine, and what the agent handed over last."""
+
+    def __init__(
+        self,
+        wrapped: Model,
+        *,
+        choices: LimitChoices,
+        settings: EngineSettings,
+        summarizer: Summarizer,
+        on_event: Listener | None,
+    ) -> None:
+        self._wrapped = wrapped
+        self._received: list[ModelMessage] = []
+        self._limits: ModelLimits = model_limits(wrapped, caller=choices)
+        self.engine = Engine(
+            Timeline(),
+            settings=settings,
+            candidates=CandidateMaker(
+                summarizer=summarizer,
+                fallback=ExtractiveSummarizer(),
+                now_ms=lambda: time.time_ns() // 1_000_000,
+                new_id=lambda: str(uuid.uuid4()),
+            ),
+            save=_keep_in_memory,
+            emit=on_event or _ignore,
+            meter=Meter(),
+        )
+        self.model = EngineModel(
+            wrapped,
+            engine=self.engine,
+            take_in=self._take_in,
+            limits=self._limits_of,
+            on_overflow=self._on_overflow,
+            on_reply=_ignore,
+        )
+
+    def continues(self, messages: Sequence[ModelMessage]) -> bool:
+        """Whether the messages begin with those handed over last."""
+        known = self._received
+        if not known:
+            return True
+        joint = len(known) - 1
+        return (
+            len(messages) > joint
+            and all(
+                one is two or one == two
+                for one, two in zip(known[:joint], messages[:joint], strict=True)
+            )
+            and _begins_with(messages[joint], known[joint])
+        )
+
+    async def _take_in(self, outgoing: Outgoing) -> None:
+        for message in self._new(outgoing.messages):
+            stored = replace(message, instructions=None) if message.kind == "request" else message
+            if self.engine.timeline.outline.prompts and _is_prompt(stored):
+                self._prune(outgoing)
+            self.engine.timeline.append(stored)
+        self._received = list(outgoing.messages)
+
+    def _new(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+        """Give what is new; what pydantic-ai joined to the last request is a message of its own."""
+        if not self._received:
+            return list(messages)
+        joint = len(self._received) - 1
+        last, grown = self._received[joint], messages[joint]
+        new = list(messages[joint + 1 :])
+        if isinstance(grown, ModelRequest) and len(grown.parts) > len(last.parts):
+            new.insert(0, replace(grown, parts=list(grown.parts[len(last.parts) :])))
+        return new
+
+    def _prune(self, outgoing: Outgoing) -> None:
+        self.engine.begin_run()
+        clearing = self.engine.plan_clearing(self._limits_of(outgoing).limits.budget)
+        if clearing is not None:
+            self.engine.applied(clearing)
+
+    def _limits_of(self, outgoing: Outgoing) -> RequestLimits:
+        capped = cap_request(self._wrapped, outgoing.settings, outgoing.parameters, self._limits)
+        fixed = request_fixed_measure(outgoing.parameters)
+        return RequestLimits(
+            limits=Limits(budget=capped.budget, fixed=fixed), settings=capped.settings
+        )
+
+    def _on_overflow(self, overflow: Overflow) -> None:
+        if overflow.window is not None:
+            self._limits = self._limits.with_window(
+                Limit(tokens=overflow.window, source="provider_error")
+            )
+
+
+async def _keep_in_memory(record: Record, receipt: Receipt | None) -> None:
+    """The timeline holds the record; there is nothing else to store."""
+    del record, receipt
+
+
+def _ignore(event: object) -> None:
+    del event
+
+
+def _begins_with(message: ModelMessage, earlier: ModelMessage) -> bool:
+    if message is earlier or message == earlier:
+        return True
+    both = isinstance(message, ModelRequest) and isinstance(earlier, ModelRequest)
+    return both and list(message.parts[: len(earlier.parts)]) == list(earlier.parts)
+
+
+def _is_prompt(message: ModelMessage) -> bool:
+    kinds = {part.part_kind for part in message.parts}
+    return "user-prompt" in kinds and not kinds & {"tool-return", "retry-prompt", "retry-feedback"}
