@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -77,6 +78,9 @@ class AgentSession:
     """One conversation, with a lock of its own: operations exclude each other.
 
     Refusals come in this order: disposed, busy, pending save. ``abort`` is always allowed.
+
+    Attributes:
+        path: the session's file, or None in memory.
     """
 
     def __init__(
@@ -88,7 +92,9 @@ class AgentSession:
         build_agent: AgentBuilder,
         settings: SessionSettings,
         environment: Environment,
+        path: Path | None = None,
     ) -> None:
+        self.path = path
         self._store = store
         self._header = loaded.header
         self._model = model

@@ -70,6 +70,7 @@ async def create_agent_session(
             ),
             settings=chosen,
             environment=environment or SystemEnvironment(),
+            path=session_manager.path,
         )
     except BaseException:
         await store.close()

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from palimpsest.core.errors import SessionBusyError
+from palimpsest.session.agent_session import AgentSession
+from palimpsest.session.create import create_agent_session
+from palimpsest.session.host import SessionHost
+from palimpsest.session.manager import SessionManager
+from palimpsest.session.settings import SessionSettings
+from palimpsest.testing import Gate, Reply, ScriptedModel
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+def opener(script: list[Reply]) -> SessionHost:
+    async def open_session(manager: SessionManager) -> AgentSession:
+        return await create_agent_session(
+            session_manager=manager,
+            model=ScriptedModel(script, window=16_000),
+            tools=[],
+            settings=SessionSettings(summarizer="extractive"),
+        )
+
+    return SessionHost(open_session)
+
+
+async def test_a_thousand_sessions_at_once() -> None:
+    host = opener([Reply(text=f"answer {turn}") for turn in range(3)])
+    sessions = [await host.open(SessionManager.in_memory()) for _ in range(1_000)]
+    for turn in range(3):
+        answers = await asyncio.gather(*(session.prompt(f"q{turn}") for session in sessions))
+        assert set(answers) == {f"answer {turn}"}
+    assert {len(session.messages) for session in host} == {6}
+    assert await host.shut_down() == []
+    assert len(host) == 0
+
+
+async def test_one_object_a_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PALIMPSEST_HOME", str(tmp_path))
+    host = opener([Reply(text="one"), Reply(text="two")])
+    manager = SessionManager.create(tmp_path)
+    session = await host.open(manager)
+    await session.prompt("first")
+    assert await host.open(manager) is session
+    assert host.get(session.id) is session
+    await host.close(session.id)
+    await host.close(session.id)
+    assert host.get(session.id) is None
+    assert manager.path is not None
+    again = await host.open(await SessionManager.open(manager.path))
+    assert again.id == session.id
+    await host.shut_down()
+
+
+async def test_a_busy_session_stays_open_until_all_are_shut_down() -> None:
+    gate = Gate()
+    host = opener([Reply(text="never", before=gate)])
+    session = await host.open(SessionManager.in_memory())
+    running = asyncio.ensure_future(session.prompt("go"))
+    await gate.reached.wait()
+    with pytest.raises(SessionBusyError):
+        await host.close(session.id)
+    assert await host.shut_down() == []
+    with pytest.raises(asyncio.CancelledError):
+        await running
