@@ -12,11 +12,14 @@ endif
 VERSION := $(shell $(PYTHON) -c 'import sys; print(*sys.version_info[:3], sep=".")' 2>/dev/null)
 BIN := .venv/bin
 READY := .venv/ready-$(VERSION)
+BENCH_BIN := .bench-venv/bin
+BENCH_READY := .bench-venv/ready-$(VERSION)
 
 # A notice of the theme, not of ours.
 export NO_MKDOCS_2_WARNING := 1
 
-SAMPLE := src/palimpsest/lab/samples/inventory.json
+# The sample in a window that it outgrows; a person's own files in their models' windows.
+SAMPLE := src/palimpsest/lab/samples/inventory.json --window 64000 --model claude-sonnet-4-5
 FILES ?= $(SAMPLE)
 
 .PHONY: help check test demo bench soak-short docs
@@ -45,8 +48,8 @@ test: $(READY) ## All tests but the soak; branch coverage ≥ 95 %, of the core 
 demo: $(READY) ## Replay the packaged sample (FILES='a.jsonl b.json' for your own) into demo-report.html
 	$(BIN)/palimpsest replay $(FILES) --html demo-report.html
 
-bench: $(READY) ## Measure, and print the figures
-	@for file in bench/*.py; do echo "== $$file"; $(BIN)/python $$file; done
+bench: $(BENCH_READY) ## Measure, beside the named peers, and print the figures
+	@for file in bench/*.py; do echo "== $$file"; $(BENCH_BIN)/python $$file; done
 
 soak-short: $(READY) ## Long seeded histories through the engine, at most 5 minutes
 	$(BIN)/pytest tests/soak
@@ -61,4 +64,11 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install -qq --upgrade -c constraints.txt pip
 	$(BIN)/python -m pip install -qq -c constraints.txt --build-constraint constraints.txt \
 		-e . --group dev --group docs
+	@touch $@
+
+$(BENCH_READY): pyproject.toml constraints.txt
+	@echo "setting up .bench-venv with $(PYTHON) $(VERSION)"
+	$(PYTHON) -m venv --clear .bench-venv
+	$(BENCH_BIN)/python -m pip install -qq --upgrade -c constraints.txt pip
+	$(BENCH_BIN)/python -m pip install -qq -e . --group bench
 	@touch $@

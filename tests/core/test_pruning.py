@@ -37,7 +37,7 @@ def test_pruning_table(case: dict[str, Any]) -> None:
         assert case["pruned"] == []
         return
     outputs = [
-        (Position(message, part), size, True)
+        (Position(message, part), size)
         for message, sizes in enumerate(case["messages"])
         for part, size in enumerate(sizes)
     ]

@@ -26,7 +26,7 @@ class Row:
     interrupted: str
 
 
-def _table(shared: Path) -> dict[str, Row]:
+def table_of(shared: Path) -> dict[str, Row]:
     rows = dict[str, Row]()
     for line in (shared / "transcripts" / "README.md").read_text().splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
@@ -48,7 +48,7 @@ def _row(recordings: list[Recording], expected: Row) -> Row:
 
 
 def test_counts_are_those_of_the_table(shared: Path) -> None:
-    table = _table(shared)
+    table = table_of(shared)
     assert len(table) > 10
     folder = shared / "transcripts"
     found = {name: list(read_recordings(folder / name)) for name in table}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -47,6 +46,7 @@ def compact(
     from palimpsest.cli.receipt import print_receipt
     from palimpsest.core.errors import WouldOverwriteError
     from palimpsest.lab.compact import compact_recording
+    from palimpsest.lab.whole_file import whole_file
     from palimpsest.transcripts import rewrite
 
     recording = _chosen(file, session, format)
@@ -62,7 +62,8 @@ def compact(
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
     else:
-        _replace(output, data)
+        with whole_file(output) as partial:
+            partial.write_bytes(data)
     print_receipt(compacted, to_stderr=output is None)
 
 
@@ -75,13 +76,3 @@ def _chosen(file: Path, session: str | None, format: str | None) -> Recording:
     if len(chosen) != 1:
         raise SeveralSessionsError(str(file), tuple(item.session_id for item in recordings))
     return chosen[0]
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Write all of it or nothing."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        partial.write_bytes(data)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)

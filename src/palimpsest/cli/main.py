@@ -12,11 +12,12 @@ from typing import Annotated
 import typer
 
 from palimpsest._version import __version__
-from palimpsest.cli import compact
+from palimpsest.cli import compact, replay
 from palimpsest.core.errors import PalimpsestError
 
 _EXAMPLES = """\b
 Examples:
+  palimpsest replay session.jsonl --html report.html
   palimpsest compact session.jsonl -o compacted.jsonl
   palimpsest --version
 """
@@ -52,6 +53,7 @@ def palimpsest(
         typer.echo(context.get_help())
 
 
+app.command(epilog=replay.EXAMPLES)(replay.replay)
 app.command(epilog=compact.EXAMPLES)(compact.compact)
 
 
@@ -78,5 +80,8 @@ def run(commands: typer.Typer = app) -> None:
 
 
 def _exit(sentence: str, status: int) -> None:
-    typer.echo(f"palimpsest: {sentence}", err=True)
+    """End with one line; names and values in it may come from a recording."""
+    from palimpsest.lab.plain import one_line
+
+    typer.echo(f"palimpsest: {one_line(sentence)}", err=True)
     sys.exit(status)

@@ -5,66 +5,78 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 
-from palimpsest.core.receipt import Facts, Receipt
+from palimpsest.core.receipt import CompactionFigures, Fact, Facts, Receipt
 from palimpsest.lab.compact import CompactedRecording
+from palimpsest.lab.plain import one_line
 
 MOST_LINES = 6
 """Facts of one sort that are printed; the rest are counted."""
 
+DETAIL_COLUMNS = 28
+"""Columns that the detail of a fact takes at most."""
+
 
 def print_receipt(compacted: CompactedRecording, *, to_stderr: bool) -> None:
-    """Print what one compaction did."""
-    console = Console(stderr=to_stderr, highlight=False, soft_wrap=True)
-    for line in receipt_lines(compacted.receipt):
+    """Print what one compaction did, a fact a line, as wide as the terminal."""
+    console = Console(stderr=to_stderr, highlight=False)
+    for line in receipt_lines(compacted.receipt, columns=console.width):
         console.print(line)
     if compacted.split:
         console.print("The newest turn itself was cut after a step; its prompt stays verbatim.")
-    console.print(f"[dim]window {compacted.window:,} ({escape(compacted.window_source)})[/dim]")
+    window = f"Window: {compacted.window:,} ({one_line(compacted.window_source)})."
+    console.print(Text(window, style="dim"))
 
 
-def receipt_lines(receipt: Receipt) -> Iterator[str]:
-    """Yield the lines of a receipt, as rich markup."""
+def receipt_lines(receipt: Receipt, *, columns: int) -> Iterator[Text]:
+    """Yield the lines of a receipt; facts are shortened to ``columns``, sentences are not."""
     figures = receipt.figures
-    yield (
-        f"[bold]{figures.tokens_before:,} → {figures.tokens_after:,} tokens[/bold] · "
-        f"{_count(figures.turns_summarised, 'turn')} and "
-        f"{_count(figures.steps_summarised, 'step')} summarised · "
-        f"{_count(figures.turns_kept, 'turn')} and {_count(figures.steps_kept, 'step')} kept · "
-        f"{_count(figures.outputs_cleared, 'output')} cleared"
-    )
+    yield Text(f"{figures.tokens_before:,} → {figures.tokens_after:,} tokens", style="bold")
+    yield Text(" · ".join(_counts(figures)))
     if not receipt.reduced:
-        yield "This compaction did not reduce the request."
+        yield Text("This compaction did not reduce the request.")
     for warning in figures.warnings:
-        yield f"Warning: {escape(warning)}"
-    yield from _facts("Files changed", receipt.files_changed)
-    yield from _facts("Files read", receipt.files_read)
-    yield from _facts("Commands", receipt.commands)
-    yield from _facts("Open errors", receipt.open_errors)
-    yield from _facts("Your rules, found by pattern", receipt.user_rules)
+        yield Text(f"Warning: {one_line(warning)}")
+    for title, facts in (
+        ("Files changed", receipt.files_changed),
+        ("Files read", receipt.files_read),
+        ("Commands", receipt.commands),
+        ("Open errors", receipt.open_errors),
+        ("Your rules, found by pattern", receipt.user_rules),
+    ):
+        yield from _facts(title, facts, columns)
     identifiers = receipt.identifiers
-    yield (
-        f"Identifiers: {identifiers.in_view:,} of {identifiers.total:,} stand in the view, "
-        "the others in the originals."
-    )
+    yield Text(f"Identifiers: {identifiers.in_view:,} of {identifiers.total:,} stand in the view.")
+    yield Text("● stands in the view word for word, ○ only in the original recording.", style="dim")
 
 
-def _facts(title: str, facts: Facts) -> Iterator[str]:
+def _counts(figures: CompactionFigures) -> Iterator[str]:
+    turns, steps = figures.turns_summarised, figures.steps_summarised
+    yield f"{_count(turns, 'turn')} and {_count(steps, 'step')} summarised"
+    yield f"{_count(figures.turns_kept, 'turn')} and {_count(figures.steps_kept, 'step')} kept"
+    yield f"{_count(figures.outputs_cleared, 'output')} cleared"
+
+
+def _facts(title: str, facts: Facts, columns: int) -> Iterator[Text]:
     if not facts.total:
         return
-    yield f"{title}: {facts.in_view:,} of {facts.total:,} stand in the view"
+    yield Text(f"{title}: {facts.in_view:,} of {facts.total:,} stand in the view")
     for fact in facts.newest[: -MOST_LINES - 1 : -1]:
-        mark = "●" if fact.in_view else "○"
-        detail = f"  [dim]{escape(_one_line(fact.detail))}[/dim]" if fact.detail else ""
-        yield f"  {mark} {escape(_one_line(fact.text))}{detail}"
+        yield _fact(fact, columns)
     if facts.total > MOST_LINES:
-        yield f"  … {facts.total - MOST_LINES:,} more"
+        yield Text(f"  … {facts.total - MOST_LINES:,} more")
 
 
-def _one_line(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 120 else f"{line[:119]}…"
+def _fact(fact: Fact, columns: int) -> Text:
+    detail = Text(one_line(fact.detail), style="dim")
+    detail.truncate(DETAIL_COLUMNS, overflow="ellipsis")
+    room = columns - 4 - (detail.cell_len + 2 if detail else 0)
+    text = Text(one_line(fact.text))
+    text.truncate(max(1, room), overflow="ellipsis")
+    line = Text("  ● " if fact.in_view else "  ○ ", no_wrap=True, overflow="ellipsis")
+    line.append_text(text)
+    return line.append("  ").append_text(detail) if detail else line
 
 
 def _count(number: int, noun: str) -> str:

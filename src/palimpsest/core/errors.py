@@ -20,6 +20,7 @@
        ├─ InvalidRecordError          a checkpoint, clearing, trim or restore record is not valid
        ├─ InvalidMessageError         a message cannot stand in the history; it was not accepted
        ├─ SummaryRejectedError        a generated summary cannot be used
+       ├─ WorkerLostError             a process that shared the work ended by itself
        ├─ SaveFailedError             the operating system refused to store a commit
        └─ SessionFileError            a session file cannot be used as it is; it was not touched
           ├─ UnsupportedSessionError  its format or version is not ours
@@ -111,10 +112,12 @@ class SeveralSessionsError(UsageError):
         self.session_ids = session_ids
 
     def __str__(self) -> str:
+        count = len(self.session_ids)
         shown = ", ".join(self.session_ids[:5])
-        more = len(self.session_ids) - 5
+        more = count - 5
         return (
-            f"{self.path} holds {len(self.session_ids)} sessions; name one with --session: "
+            f"{self.path} holds {count} session{'' if count == 1 else 's'}; "
+            "name one with --session: "
             f"{shown}{f' and {more} more' if more > 0 else ''}."
         )
 
@@ -320,6 +323,15 @@ class SummaryRejectedError(FailureError):
 
     def __str__(self) -> str:
         return f"The summary was rejected: {self.reason}"
+
+
+class WorkerLostError(FailureError):
+    """A process that shared the work ended by itself; its share was not done."""
+
+    code = "worker_lost"
+
+    def __str__(self) -> str:
+        return "A process ended by itself, perhaps for lack of memory. Fewer jobs need less of it."
 
 
 class SaveFailedError(FailureError):

@@ -187,6 +187,11 @@ class Outline:
         count = bisect_right(self.prompts, index)
         return self.prompts[count - 1] if count else None
 
+    @property
+    def has_open_calls(self) -> bool:
+        """Whether any call has no result yet."""
+        return bool(self._open_calls)
+
     def unanswered(self) -> Sequence[Position]:
         """Give the calls that have no result yet, oldest first."""
         return sorted(self._open_calls.values())

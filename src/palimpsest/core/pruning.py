@@ -7,7 +7,7 @@ Nothing is edited: a plan says which positions show a placeholder from now on.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from palimpsest.core.outline import Position
@@ -75,19 +75,24 @@ def pruning_size(characters: int) -> int:
 
 
 def victims(
-    outputs: Iterable[tuple[Position, int, bool]], *, protect_tokens: int, placeholder_tokens: int
+    outputs: Iterable[tuple[Position, int]],
+    *,
+    protect_tokens: int,
+    placeholder_tokens: int,
+    may_clear: Callable[[Position], bool] = lambda _: True,
 ) -> Iterator[tuple[Position, int]]:
     """Yield the outputs behind the protection window that a placeholder would shrink.
 
     Args:
-        outputs: uncleared outputs, newest first: position, pruning size, and whether it may go.
+        outputs: uncleared outputs with their pruning sizes, newest first.
         protect_tokens: the first output that takes the sum above this is the newest victim.
         placeholder_tokens: a victim not larger than this is passed over.
+        may_clear: whether an output may go; one that may not is passed over.
     """
     total = 0
-    for position, size, clearable in outputs:
+    for position, size in outputs:
         total += size
-        if total > protect_tokens and clearable and size > placeholder_tokens:
+        if total > protect_tokens and size > placeholder_tokens and may_clear(position):
             yield position, size
 
 
@@ -146,9 +151,10 @@ def _plan(view: View, settings: PruningSettings, *, minimum_tokens: int) -> Clea
     placeholder_tokens = pruning_size(len(settings.placeholder))
     chosen = list(
         victims(
-            _candidates(view, settings),
+            _sized(view),
             protect_tokens=settings.protect_tokens,
             placeholder_tokens=placeholder_tokens,
+            may_clear=lambda position: _may_clear(view, settings, position),
         )
     )
     if sum(size for _, size in chosen) <= minimum_tokens:
@@ -159,19 +165,23 @@ def _plan(view: View, settings: PruningSettings, *, minimum_tokens: int) -> Clea
     )
 
 
-def _candidates(view: View, settings: PruningSettings) -> Iterator[tuple[Position, int, bool]]:
-    newest_step = view.outline.step_starts[-1] if view.outline.step_starts else 0
+def _sized(view: View) -> Iterator[tuple[Position, int]]:
     for position in _shown_outputs(view):
-        part = view.outline.part(position)
-        assert part.content is not None
-        clearable = (
-            part.clearable
-            and position.message < newest_step
-            and position not in view.state.shown_again
-            and part.tool_name not in settings.never
-            and not (settings.keep_errors and part.is_error)
-        )
-        yield position, pruning_size(part.content.characters), clearable
+        content = view.outline.part(position).content
+        assert content is not None
+        yield position, pruning_size(content.characters)
+
+
+def _may_clear(view: View, settings: PruningSettings, position: Position) -> bool:
+    part = view.outline.part(position)
+    newest_step = view.outline.step_starts[-1] if view.outline.step_starts else 0
+    return (
+        part.clearable
+        and position.message < newest_step
+        and position not in view.state.shown_again
+        and part.tool_name not in settings.never
+        and not (settings.keep_errors and part.is_error)
+    )
 
 
 def _shown_outputs(view: View) -> Iterator[Position]:

@@ -151,9 +151,12 @@ class View:
         The checkpoint plays no part: messages before the cut are measured as if shown.
         """
         whole = self.outline.measure_between(start, stop)
-        first = bisect_left(self._edited, Position(start, 0))
-        last = bisect_left(self._edited, Position(stop, 0))
-        repaired, hidden = self._repairs_between(start, stop)
+        first = last = 0
+        if self._edited:
+            first = bisect_left(self._edited, Position(start, 0))
+            last = bisect_left(self._edited, Position(stop, 0))
+        repaired = self._repaired_between(start, stop)
+        hidden = self._hidden_between(start, stop)
         return Measure(
             tokens=whole.tokens
             - (self._saved_tokens[last] - self._saved_tokens[first])
@@ -165,19 +168,22 @@ class View:
             - hidden.bytes,
         )
 
-    def _repairs_between(self, start: int, stop: int) -> tuple[Measure, Measure]:
-        repaired = hidden = NOTHING
+    def _repaired_between(self, start: int, stop: int) -> Measure:
+        total = NOTHING
         for call in self.unanswered():
             if start <= call.message < stop:
-                repaired += repair_measure(self.outline.part(call))
+                total += repair_measure(self.outline.part(call))
+        return total
+
+    def _hidden_between(self, start: int, stop: int) -> Measure:
+        total = NOTHING
         for orphan in self.outline.orphans:
             if start <= orphan.message < stop:
-                part = self.outline.part(orphan)
-                saved = NOTHING
+                part, saved = self.outline.part(orphan), NOTHING
                 if orphan in self.state.cleared or orphan in self.state.trimmed:
                     saved = self._saving(orphan)
-                hidden += Measure(tokens=part.tokens - saved.tokens, bytes=part.bytes - saved.bytes)
-        return repaired, hidden
+                total += Measure(tokens=part.tokens - saved.tokens, bytes=part.bytes - saved.bytes)
+        return total
 
     def measure(self) -> Measure:
         """Give the size of the whole view, without system text and tools of the request."""
@@ -189,6 +195,8 @@ class View:
 
     def unanswered(self) -> list[Position]:
         """Give the calls that need a stand-in result: unanswered, and not in the newest message."""
+        if not self.outline.has_open_calls:
+            return []
         newest = len(self.outline) - 1
         return [call for call in self.outline.unanswered() if call.message < newest]
 

@@ -17,6 +17,7 @@ def parse_arguments(arguments: str | Mapping[str, object] | None) -> Json:
     if not isinstance(arguments, str):
         return cast("Json", dict(arguments))
     try:
-        return cast("Json", from_json(arguments))
+        # As bytes, since a lone surrogate in text would be a TypeError.
+        return cast("Json", from_json(arguments.encode("utf-8", "surrogatepass")))
     except ValueError:
         return arguments

@@ -53,9 +53,7 @@ def prune_old_tool_outputs(messages: Sequence[object], model: object = None) -> 
     if count_user_turns(messages) < PRUNE_MIN_USER_TURNS:
         return PruneResult(0, 0)
     parts = dict(_shown_outputs(messages))
-    outputs = [
-        (position, estimate_part_tokens(part), True) for position, part in reversed(parts.items())
-    ]
+    outputs = [(position, estimate_part_tokens(part)) for position, part in reversed(parts.items())]
     chosen = list(
         victims(
             outputs,

@@ -49,10 +49,13 @@ def measure_item(item: object) -> tuple[int, int]:
 
 
 def measure_opaque(value: object) -> tuple[int, int]:
-    """Measure something unknown by its JSON rendering."""
+    """Measure something unknown by its JSON rendering, or by its ``repr`` where it has none."""
     if isinstance(value, FilePart):
         return measure_item(value.content)
-    text = to_json(value, fallback=repr, bytes_mode="base64").decode()
+    try:
+        text = to_json(value, fallback=repr, bytes_mode="base64").decode()
+    except ValueError:  # a lone surrogate, a cycle
+        text = repr(value)
     return text_tokens(text), text_bytes(text)
 
 

@@ -103,8 +103,15 @@ def output_text(message: ModelMessage, part: int) -> str:
 
 
 def tool_return_text(part: AnyToolReturn) -> str:
-    """Give the model-visible text of a tool return; files in it are not text."""
-    return part.model_response_str(wrap_if_error=False)
+    """Give the model-visible text of a tool return; files in it are not text.
+
+    Content that has no JSON (a lone surrogate in a list, an object of an unknown class) is given
+    as its ``repr``: it could not be sent, but it must not stop the measuring.
+    """
+    try:
+        return part.model_response_str(wrap_if_error=False)
+    except ValueError:
+        return repr(part.content)
 
 
 # --- measuring -----------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from palimpsest.formats.pydantic_ai import excerpts
 from palimpsest.lab.fit import fit
 from palimpsest.lab.measured import Measured, measure
 from palimpsest.lab.policies import Setting
-from palimpsest.lab.pricing import find_pricing, resolve_window
+from palimpsest.lab.pricing import choose_pricing, resolve_window
 from palimpsest.transcripts.recording import Recording
 from palimpsest.transcripts.view import CompactedView
 
@@ -58,10 +58,11 @@ def compact_recording(
 
     Raises:
         NothingToCompactError: there is neither an output to clear nor a message to summarise.
-        InvalidSettingError: the window is no positive integer.
+        InvalidSettingError: the window is no positive integer, or the price table does not know
+            the model that was asked for.
     """
-    named = model or recording.model
-    resolved, source = resolve_window(window, find_pricing(named) if named else None)
+    pricing = choose_pricing(asked=model, recorded=recording.model)
+    resolved, source = resolve_window(window, pricing)
     measured = measure(recording)
     budget = Budget(window=resolved, reserved_output=default_max_output(resolved))
     fitted = fit(measured, recording.compactions)

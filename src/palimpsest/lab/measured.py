@@ -55,12 +55,6 @@ class AtomIndex:
         count = bisect_left(places, Position(message, 0), key=lambda place: place.position)
         return places[:count]
 
-    def stands_between(self, atom: str, start: int, stop: int) -> bool:
-        """Whether an atom stands in the messages ``start <= index < stop``."""
-        places = self.places.get(atom, [])
-        first = bisect_left(places, Position(start, 0), key=lambda place: place.position)
-        return first < len(places) and places[first].position.message < stop
-
 
 def _atoms(excerpt: Excerpt) -> Mapping[str, int]:
     match excerpt.kind:
@@ -95,7 +89,8 @@ class Measured:
         fixed_atoms: atoms of that text, which no policy can take out of view.
         replies: message indices of the requests' replies, ascending.
         output_tokens: size of each reply, by message index: the provider's count where known.
-        reported: the provider's counts by message index, where the recording has them.
+        reported: the provider's counts by message index, where the recording has them. Only of
+            the model that answered most often: another one counts other tokens.
     """
 
     messages: list[ModelMessage]
@@ -135,16 +130,17 @@ def measure(recording: Recording) -> Measured:
             rows += part_rows
         measured.excerpts.append(rows)
         if isinstance(message, ModelResponse):
-            _note_reply(measured, index, message)
+            _note_reply(measured, index, message, recording.model)
     return measured
 
 
-def _note_reply(measured: Measured, index: int, message: ModelResponse) -> None:
+def _note_reply(measured: Measured, index: int, message: ModelResponse, model: str | None) -> None:
     measured.replies.append(index)
     usage = message.usage
     estimate = sum(part.tokens for part in measured.outlines[index].parts)
     measured.output_tokens[index] = usage.output_tokens or estimate
-    if usage.input_tokens > 0 and message.state == "complete":
+    is_known = usage.input_tokens > 0 and message.state == "complete"
+    if is_known and message.model_name in {None, model}:
         measured.reported[index] = Reported(
             input_tokens=usage.input_tokens, output_tokens=usage.output_tokens
         )

@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import NamedTuple
 
 from genai_prices import Usage
 from genai_prices.data_snapshot import get_snapshot
-from genai_prices.types import ModelInfo, Provider
+from genai_prices.types import ModelInfo, Provider, TieredPrices
 
 from palimpsest.core.budget import DEFAULT_WINDOW_TOKENS
+from palimpsest.core.errors import InvalidSettingError
+
+PRICED_AT = datetime(9999, 1, 1, 12, tzinfo=UTC)
+"""The newest prices, at noon: without a clock, and without discounts of the night."""
 
 
-@dataclass(frozen=True, slots=True)
+class _Rates(NamedTuple):
+    """USD per token."""
+
+    cache_read: float
+    cache_write: float
+    output: float
+
+
+@dataclass(frozen=True)
 class Pricing:
     """What one model costs and holds."""
 
     provider: Provider
     model: ModelInfo
+    _rates: dict[int, _Rates] = field(default_factory=dict[int, _Rates], repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -30,13 +47,43 @@ class Pricing:
 
     def cost_usd(self, *, cache_read: int, cache_write: int, output: int) -> float:
         """Price one request: all input is either read from the prompt cache or written to it."""
+        total = cache_read + cache_write
+        tier = bisect_left(self._tier_starts, total)
+        rates = self._rates.get(tier)
+        if rates is None:
+            rates = self._rates.setdefault(tier, self._rates_at(total))
+        return (
+            cache_read * rates.cache_read + cache_write * rates.cache_write + output * rates.output
+        )
+
+    @cached_property
+    def _tier_starts(self) -> list[int]:
+        """Sizes of the whole input above which some price changes."""
+        prices = vars(self.model.get_prices(PRICED_AT)).values()
+        tiers = (
+            tier for price in prices if isinstance(price, TieredPrices) for tier in price.tiers
+        )
+        return sorted({tier.start for tier in tiers})
+
+    def _rates_at(self, total: int) -> _Rates:
+        """Ask the table once a tier: a call of it takes longer than a request's whole replay."""
+        size = max(1, total)
+        read = self._price(cache_read=size, cache_write=0, output=0)
+        return _Rates(
+            cache_read=read / size,
+            cache_write=self._price(cache_read=0, cache_write=size, output=0) / size,
+            output=(self._price(cache_read=size, cache_write=0, output=1_000_000) - read) / 1e6,
+        )
+
+    def _price(self, *, cache_read: int, cache_write: int, output: int) -> float:
         usage = Usage(
             input_tokens=cache_read + cache_write,
             cache_read_tokens=cache_read,
             cache_write_tokens=cache_write,
             output_tokens=output,
         )
-        return float(self.model.calc_price(usage, self.provider).total_price)
+        price = self.model.calc_price(usage, self.provider, genai_request_timestamp=PRICED_AT)
+        return float(price.total_price)
 
 
 def find_pricing(model: str) -> Pricing | None:
@@ -50,6 +97,23 @@ def find_pricing(model: str) -> Pricing | None:
         if found and (pricing := _find(name, provider)) is not None:
             return pricing
     return _find(model, None)
+
+
+def choose_pricing(*, asked: str | None, recorded: str | None) -> Pricing | None:
+    """Find the model that a person asked for, or else the recording's own.
+
+    Returns:
+        None where the recording names no model, or one that the tables do not know.
+
+    Raises:
+        InvalidSettingError: the tables do not know the model that was asked for.
+    """
+    if asked is None:
+        return find_pricing(recorded) if recorded else None
+    pricing = find_pricing(asked)
+    if pricing is None:
+        raise InvalidSettingError("model", asked, "a model that the price table knows")
+    return pricing
 
 
 def resolve_window(asked: int | None, pricing: Pricing | None) -> tuple[int, str]:

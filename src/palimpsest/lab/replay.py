@@ -11,7 +11,7 @@ from palimpsest.lab.engine_run import EngineRun
 from palimpsest.lab.fit import fit
 from palimpsest.lab.measured import Measured, measure
 from palimpsest.lab.policies import KeepAll, KeepNewestResults, Policy, Setting
-from palimpsest.lab.pricing import find_pricing, resolve_window
+from palimpsest.lab.pricing import choose_pricing, resolve_window
 from palimpsest.lab.results import RecordedCompactionAt, SessionReplay
 from palimpsest.lab.walk import walk
 from palimpsest.transcripts.recording import Problem, Recording
@@ -52,25 +52,23 @@ def replay(recording: Recording, settings: ReplaySettings | None = None) -> Sess
     Time and memory are linear in the recording.
 
     Raises:
-        InvalidSettingError: the window is no positive integer.
+        InvalidSettingError: the window is no positive integer, or no table knows the model.
     """
     settings = settings or ReplaySettings()
-    model = settings.model or recording.model
-    pricing = find_pricing(model) if model else None
+    pricing = choose_pricing(asked=settings.model, recorded=recording.model)
     window, window_source = resolve_window(settings.window, pricing)
     measured = measure(recording)
     fitted = fit(measured, recording.compactions)
-    setting = Setting(
-        measured=measured,
-        fit=fitted,
-        budget=Budget(window=window, reserved_output=default_max_output(window)),
-    )
+    budget = Budget(window=window, reserved_output=default_max_output(window))
+    setting = Setting(measured=measured, fit=fitted, budget=budget)
     return SessionReplay(
         path=str(recording.path),
         format=recording.format,
         session_id=recording.session_id,
-        model=pricing.name if pricing else model,
+        model=pricing.name if pricing else recording.model,
         window=window,
+        fits_tokens=budget.input_limit,
+        trigger_tokens=budget.pressured_at,
         window_source=window_source,
         messages=recording.counts.messages,
         calls=recording.counts.calls,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, replace
 from typing import cast
 
 from palimpsest.core.excerpt import Json
@@ -46,7 +46,8 @@ class PolicyResult:
             before it, from the start.
         cache_write_tokens: the rest of the input.
         output_tokens: of all replies; the same for every policy.
-        cost_usd: None where a model has no known price.
+        cost_usd: None where the model has no known price; over several recordings, the sum of
+            those with one.
         prunings: times that tool outputs were cleared or trimmed.
         compactions: times that a summary replaced messages.
         prefix_breaks: requests in which bytes that were already sent had changed.
@@ -84,12 +85,14 @@ class PolicyTrace:
         context_tokens: size of each request.
         pruned_at: requests before which outputs were cleared or trimmed.
         compactions: what replaced messages, and when.
+        needs: need coverage of each compaction, in the same order.
     """
 
     result: PolicyResult
     context_tokens: list[int]
     pruned_at: list[int]
     compactions: list[SimulatedCompaction]
+    needs: list[Need]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +116,8 @@ class SessionReplay:
         model: that its prices and window were taken from, or the recording's own name for it.
         window: context window that was assumed, tokens.
         window_source: where the window comes from.
+        fits_tokens: largest request that fits it, inclusive.
+        trigger_tokens: smallest request that is compacted.
         messages: in the recording's own terms, as are the following counts.
         calls: tool calls.
         results: tool results.
@@ -136,6 +141,8 @@ class SessionReplay:
     model: str | None
     window: int
     window_source: str
+    fits_tokens: int
+    trigger_tokens: int
     messages: int
     calls: int
     results: int
@@ -153,37 +160,64 @@ class SessionReplay:
     traces: list[PolicyTrace]
 
 
+def as_object(value: SessionReplay | PolicyResult) -> dict[str, Json]:
+    """Give a value as a JSON object of its fields."""
+    return cast("dict[str, Json]", asdict(value))
+
+
+_SUMMED = (
+    "requests",
+    "input_tokens",
+    "cache_read_tokens",
+    "cache_write_tokens",
+    "output_tokens",
+    "prunings",
+    "compactions",
+    "prefix_breaks",
+    "over_window",
+    "steps_with_calls",
+    "blind_steps",
+    "need",
+)
+
+
 @dataclass(slots=True, kw_only=True)
 class Totals:
-    """Sums over recordings, one result a policy; memory does not grow with the recordings."""
+    """Sums over recordings, one result a policy; memory does not grow with the recordings.
+
+    Attributes:
+        sessions: recordings added.
+        priced_sessions: those whose model has a known price; the costs are theirs.
+        policies: by stable name, in the order of the replay.
+    """
 
     sessions: int = 0
-    policies: dict[str, PolicyResult] = field(default_factory=dict[str, "PolicyResult"])
+    priced_sessions: int = 0
+    policies: dict[str, PolicyResult] = field(default_factory=dict[str, PolicyResult])
 
     def add(self, session: SessionReplay) -> None:
         """Add one recording."""
         self.sessions += 1
+        self.priced_sessions += any(t.result.cost_usd is not None for t in session.traces)
         for trace in session.traces:
             result = trace.result
             earlier = self.policies.get(result.policy)
             self.policies[result.policy] = result if earlier is None else _added(earlier, result)
 
+    def to_json(self) -> dict[str, Json]:
+        """Give the sums as a JSON object."""
+        return {
+            "sessions": self.sessions,
+            "priced_sessions": self.priced_sessions,
+            "policies": [as_object(result) for result in self.policies.values()],
+        }
+
 
 def _added(left: PolicyResult, right: PolicyResult) -> PolicyResult:
-    sums: dict[str, object] = {}
-    for item in fields(PolicyResult):
-        ours, theirs = getattr(left, item.name), getattr(right, item.name)
-        if item.name in {"policy", "label"}:
-            sums[item.name] = ours
-        elif item.name == "peak_tokens":
-            sums[item.name] = max(ours, theirs)
-        elif ours is None or theirs is None:
-            sums[item.name] = None
-        else:
-            sums[item.name] = ours + theirs
-    return PolicyResult(**sums)  # type: ignore[arg-type]  # the fields are its own
-
-
-def to_json(value: SessionReplay | PolicyResult) -> dict[str, Json]:
-    """Give a value as a JSON object of its fields."""
-    return cast("dict[str, Json]", asdict(value))
+    costs = [item.cost_usd for item in (left, right) if item.cost_usd is not None]
+    return replace(
+        left,
+        **{name: getattr(left, name) + getattr(right, name) for name in _SUMMED},
+        peak_tokens=max(left.peak_tokens, right.peak_tokens),
+        cost_usd=sum(costs) if costs else None,
+    )

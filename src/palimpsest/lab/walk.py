@@ -104,10 +104,7 @@ class _Counter:
 
     def trace(self, policy: Policy) -> PolicyTrace:
         """Give what was counted."""
-        need = sum(
-            (need_of(self._setting.measured, compaction) for compaction in self._compactions),
-            Need(),
-        )
+        needs = [need_of(self._setting.measured, item) for item in self._compactions]
         return PolicyTrace(
             result=PolicyResult(
                 policy=policy.name,
@@ -125,11 +122,12 @@ class _Counter:
                 over_window=self._over_window,
                 steps_with_calls=self._steps_with_calls,
                 blind_steps=self._blind_steps,
-                need=need,
+                need=sum(needs, Need()),
             ),
             context_tokens=self._context_tokens,
             pruned_at=self._pruned_at,
             compactions=self._compactions,
+            needs=needs,
         )
 
 

@@ -72,6 +72,7 @@ def _claude_lines(values: Sequence[Record], built: Built, view: CompactedView) -
     parent: str | None = None
     if view.summary is not None:
         name = f"palimpsest:{built.recording.session_id}:{view.summary}"
+        name = name.encode(errors="backslashreplace").decode()  # a lone surrogate has no bytes
         boundary = str(uuid.uuid5(uuid.NAMESPACE_URL, name))
         parent = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{name}:summary"))
         yield {
