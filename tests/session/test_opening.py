@@ -27,8 +27,10 @@ from palimpsest.core.errors import (
     UnsupportedSessionError,
 )
 from palimpsest.session.doctor import examine, export_messages, tidy
+from palimpsest.session.framing import seal
 from palimpsest.session.jsonl import JsonlStore
 from palimpsest.session.store import Commit, HeaderChanges
+from palimpsest.testing.faults import FaultyFiles
 from tests.session.builders import (
     HEADER,
     checkpoint,
@@ -255,6 +257,53 @@ def test_large_files_keep_their_commit_lines_until_they_are_tidied(tmp_path: Pat
         await store.close()
 
     run(main())
+
+
+def test_a_large_file_is_closed_canonical_once_it_has_many_commit_lines(tmp_path: Path) -> None:
+    async def main() -> None:
+        path = tmp_path / "s.jsonl"
+        store = JsonlStore.create(path, HEADER, files=FaultyFiles())
+        await store.commit(Commit(messages=turn(1, 9 << 20)))
+        for number in range(2_000):
+            await store.commit(Commit(header=HeaderChanges(updated=number)))
+        await store.close()
+        assert examine(path).canonical
+
+    run(main())
+
+
+def test_an_original_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    """Damage in a file whose chain is whole, before the live tail: found when it is asked for."""
+    path = tmp_path / "s.jsonl"
+    story_so_far = story()[:10]
+    run(write(path, story_so_far, close=False))
+    path.write_bytes(path.read_bytes().replace(b'"prompt 1"', b'"prompt 1\0'))
+    store = run(JsonlStore.open(path, read_only=True))
+    assert run(store.load_tail()).messages == turn(3)
+    with pytest.raises(BrokenMessageError, match="message 0 cannot be read"):
+        run(store.load())
+    run(store.close())
+
+
+def test_records_that_are_sealed_but_make_no_sense(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    run(write(path, story()))
+    first, _, rest = path.read_bytes().partition(b"\n")
+    value = json.loads(first)
+    value["restores"][0]["active"] = uuid(99)
+    del value["hash"]
+    path.write_bytes(seal(value, "")[0] + rest)
+    with pytest.raises(BrokenRecordError, match="names no checkpoint"):
+        run(JsonlStore.open(path))
+
+
+def test_a_lock_that_cannot_be_made(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    run(write(path, story()))
+    (tmp_path / "s.jsonl.lock").unlink()
+    (tmp_path / "s.jsonl.lock").mkdir()
+    with pytest.raises(SaveFailedError):
+        run(JsonlStore.open(path))
 
 
 def test_a_header_may_be_edited_by_hand(tmp_path: Path) -> None:

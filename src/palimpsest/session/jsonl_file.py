@@ -32,8 +32,11 @@ from palimpsest.session.lock import SessionLock
 from palimpsest.session.pairing import OpenCalls
 from palimpsest.session.store import Commit, Loaded, TornTail
 
-CANONICAL_ON_CLOSE_BYTES = 8 << 20
-"""Files from this size on keep their commit lines until ``tidy``."""
+LARGE_BYTES = 8 << 20
+"""Files from this size on keep their commit lines when they are closed, to close quickly."""
+
+MANY_COMMIT_LINES = 2_000
+"""But not more than so many: opening reads them all."""
 
 
 class SessionFile:
@@ -262,8 +265,8 @@ class SessionFile:
             return False
         if not self._layout.trusted:
             return True
-        commits = self._layout.previous_commit is not None
-        return commits and self._layout.stop < CANONICAL_ON_CLOSE_BYTES
+        commits, size = self._layout.commit_lines, self._layout.stop
+        return commits > (0 if size < LARGE_BYTES else MANY_COMMIT_LINES)
 
 
 def _framed(prepared: Prepared, layout: Layout) -> tuple[bytes, CommitLine, bytes]:

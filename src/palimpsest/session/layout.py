@@ -115,6 +115,7 @@ class Layout:
         segments: where the messages stand, in order.
         stop: offset behind what counts; bytes from there on are a torn tail.
         previous_commit: offset of the newest commit line, counted from ``body_start``, or None.
+        commit_lines: how many there are.
         hash: of the newest sealed line.
         trusted: the chain of sealed lines is whole.
     """
@@ -125,6 +126,7 @@ class Layout:
     segments: list[Segment] = field(default_factory=list[Segment])
     stop: int = 0
     previous_commit: int | None = None
+    commit_lines: int = 0
     hash: str = ""
     trusted: bool = False
 
@@ -189,9 +191,10 @@ def fold_commit(layout: Layout, commit: CommitLine) -> None:
         MalformedError: its header changes cannot be read.
         InvalidRecordError: one of its records cannot be read.
     """
-    changes, records = read_changes(commit.changes), read_stored_records(commit.records)
-    layout.header = changes.apply(layout.header)
-    layout.records += records
+    if commit.records or commit.changes:  # most have neither
+        changes, records = read_changes(commit.changes), read_stored_records(commit.records)
+        layout.header = changes.apply(layout.header)
+        layout.records += records
 
 
 def _follow_commits(source: Source, layout: Layout) -> bool:
@@ -199,8 +202,8 @@ def _follow_commits(source: Source, layout: Layout) -> bool:
     lines = _commit_lines(source, layout)
     if lines is None:
         return False
-    for offset, line in lines:
-        commit, count = read_commit(line), layout.message_count
+    for offset, line, commit in lines:
+        count = layout.message_count
         fits = (
             is_sealed(line, layout.hash)
             and layout.body_start + commit.start == layout.stop
@@ -230,19 +233,20 @@ def add_commit(layout: Layout, commit: CommitLine, line: bytes) -> None:
                 digest=commit.digest,
             )
         )
+    layout.commit_lines += 1
     layout.previous_commit = commit.bytes
     layout.stop = layout.body_start + commit.bytes + len(line)
     layout.hash = stored_hash(line)
 
 
-def _commit_lines(source: Source, layout: Layout) -> list[tuple[int, bytes]] | None:
-    """Walk from the newest commit line back to the first; gives offsets and lines, oldest first."""
+def _commit_lines(source: Source, layout: Layout) -> list[tuple[int, bytes, CommitLine]] | None:
+    """Walk from the newest commit line back to the first; gives them oldest first."""
     found = _newest_commit_line(source, layout.stop)
-    lines: list[tuple[int, bytes]] = []
+    lines: list[tuple[int, bytes, CommitLine]] = []
     while found is not None:
-        lines.append(found)
         offset, line = found
         commit = read_commit(line)
+        lines.append((offset, line, commit))
         if commit.previous is None:
             break
         start, stop = layout.body_start + commit.previous, layout.body_start + commit.start

@@ -16,6 +16,9 @@ from palimpsest.core.errors import SessionLockedError
 _HOLDER_OFFSET = 1
 """Windows locks the first byte against readers, so the holder's name begins behind it."""
 
+_HOLDER_BYTES = 512
+"""Always as long, so that it covers the name before it."""
+
 
 class SessionLock:
     """The lock of one session file, held from construction until ``release``.
@@ -52,9 +55,8 @@ class SessionLock:
         since = datetime.now(UTC).isoformat(timespec="seconds")
         holder = {"pid": os.getpid(), "host": platform.node(), "since": since}
         with self._sidecar.open("r+b") as file:
-            file.truncate(0)
             file.seek(_HOLDER_OFFSET)
-            file.write(json.dumps(holder).encode())
+            file.write(json.dumps(holder).ljust(_HOLDER_BYTES).encode())
 
 
 def _locked(path: Path, sidecar: Path) -> SessionLockedError:
