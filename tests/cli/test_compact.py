@@ -169,6 +169,21 @@ def test_one_of_several_sessions_must_be_named(tmp_path: Path) -> None:
     assert [item["task_id"] for item in json.loads(done.stdout)] == [2]
 
 
+@pytest.mark.parametrize("name", sorted(long_texts().keys() - {"claude"}))
+def test_sessions_of_one_id_can_be_told_apart(tmp_path: Path, name: str) -> None:
+    content = long_texts()[name][1]
+    path = write(tmp_path, content + "\n" + content.replace("Step 14.", "The other."), "a.json")
+    first, second = (item.session_id for item in read_recordings(path))
+    assert second == f"{first}~2"
+    for session_id, own in ((first, "Step 14."), (second, "The other.")):
+        done = run(path, "--session", session_id)
+        assert done.exit_code == 0
+        assert ("Step 14." in done.stdout, "The other." in done.stdout) == (
+            own == "Step 14.",
+            own == "The other.",
+        )
+
+
 def test_a_session_that_is_not_in_the_file(session: Path) -> None:
     done = run(session, "--session", "other")
     assert_refused(done, SeveralSessionsError, "holds 1 session; name one with --session: s1.")

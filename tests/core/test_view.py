@@ -122,6 +122,7 @@ def test_an_orphan_result_is_left_out_of_the_view() -> None:
         view = View(outline, state)
         assert list(view.rows())[1] == MessageRow(index=1, edits=(Hidden(part=0), Hidden(part=1)))
         assert view.measure() == Measure(tokens=2, bytes=0)
+        assert view.measure_between(0, 1) == Measure(tokens=1, bytes=0)
 
 
 def test_a_message_with_results_and_user_text_never_starts_a_turn() -> None:

@@ -135,14 +135,12 @@ class View:
 
     def _saving(self, position: Position) -> Measure:
         content = self.outline.part(position).content or Content(characters=0, tokens=0, bytes=0)
-        trim = self.state.trimmed.get(position)
         placeholder = self.state.cleared.get(position)
         if placeholder is not None:
             shown = Measure(tokens=text_tokens(placeholder), bytes=text_bytes(placeholder))
-        elif trim is not None:
-            shown = Measure(tokens=trim.shown_tokens, bytes=trim.shown_bytes)
         else:
-            shown = Measure(tokens=content.tokens, bytes=content.bytes)
+            trim = self.state.trimmed[position]
+            shown = Measure(tokens=trim.shown_tokens, bytes=trim.shown_bytes)
         return Measure(tokens=content.tokens - shown.tokens, bytes=content.bytes - shown.bytes)
 
     def measure_between(self, start: int, stop: int) -> Measure:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import assert_never
 
 from palimpsest.core.atoms import string_leaves
 from palimpsest.core.budget import Budget, default_max_output
@@ -177,9 +178,11 @@ def _text(view: View, measured: Measured) -> str:
 
 def _texts(row: Excerpt) -> list[str]:
     match row.kind:
+        case "user_text" | "injected_text" | "assistant_text" | "tool_result" | "feedback":
+            return [row.text]
         case "tool_call":
             return [row.tool_name, *string_leaves(row.arguments)]
         case "marker":
             return []
         case _:
-            return [row.text]
+            assert_never(row)

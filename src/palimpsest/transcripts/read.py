@@ -24,6 +24,7 @@ from palimpsest.transcripts.detect import (
     line_format,
     results_in,
 )
+from palimpsest.transcripts.history import named_apart
 from palimpsest.transcripts.jsonl import read_documents
 from palimpsest.transcripts.recording import Problem
 
@@ -126,7 +127,7 @@ def read_sessions(path: Path, format: str | None) -> list[DocumentSession]:
 
 def _with_messages(path: Path, found: list[Built], known: Format | None) -> list[Built]:
     if any(built.recording.messages for built in found):
-        return found
+        return list(named_apart(found))
     asked = f" of the format {known}" if known else ""
     raise NotARecordingError(str(path), f"it holds no message{asked}.")
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from palimpsest.core.errors import NotARecordingError
 from palimpsest.transcripts import claude_code, pi
 from palimpsest.transcripts.content import as_count, as_list, as_record, as_text, compact_json
+from palimpsest.transcripts.history import named_apart
 from palimpsest.transcripts.read import read_sessions
 from palimpsest.transcripts.view import CompactedView, KeptRecord, kept_content, kept_records
 
@@ -50,7 +51,7 @@ def rewrite(recording: Recording, view: CompactedView, out: TextIO) -> None:
 
 
 def _same(recording: Recording, found: Sequence[Built]) -> Built:
-    for built in found:
+    for built in named_apart(found):
         again = built.recording
         if again.session_id == recording.session_id and len(again.messages) == len(
             recording.messages
