@@ -285,12 +285,3 @@ def test_every_recording_of_the_collection_is_replayed(shared: Path) -> None:
     totals = {result["policy"]: result for result in answer["totals"]["policies"]}
     assert totals["palimpsest"]["over_window"] == 0
     assert totals["keep-all"]["blind_steps"] == totals["keep-all"]["prefix_breaks"] == 0
-
-
-def test_the_manual_shows_the_sample_as_it_is() -> None:
-    manual = Path(__file__).parents[2] / "docs" / "replay.md"
-    with as_file(files("palimpsest.lab") / "samples" / "inventory.json") as sample:
-        table = run(sample).stdout.split("\n\n")[0]
-    rows = [line.rstrip() for line in table.splitlines()]
-    shown = [line.rstrip() for line in manual.read_text(encoding="utf-8").splitlines()]
-    assert rows == shown[shown.index(rows[0]) :][: len(rows)]
