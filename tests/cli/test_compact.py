@@ -19,6 +19,7 @@ from palimpsest.core.errors import (
     PalimpsestError,
     SeveralSessionsError,
     UnknownFormatError,
+    UnwritableOutputError,
     WouldOverwriteError,
 )
 from palimpsest.core.placeholder import PRUNE_PLACEHOLDER
@@ -154,8 +155,8 @@ def test_a_file_is_replaced_only_when_forced(session: Path, tmp_path: Path) -> N
 
 def test_a_folder_that_is_not_there(session: Path, tmp_path: Path) -> None:
     done = run(session, "-o", tmp_path / "none" / "b.jsonl")
-    assert isinstance(done.exception, FileNotFoundError)
-    assert done.exception.filename == str(tmp_path / "none")
+    assert_refused(done, UnwritableOutputError, f"no folder {tmp_path / 'none'}")
+    assert_refused(run(session, "-o", tmp_path), UnwritableOutputError, "it is a folder")
 
 
 def test_one_of_several_sessions_must_be_named(tmp_path: Path) -> None:
@@ -215,7 +216,7 @@ def test_settings_that_cannot_be(session: Path, tmp_path: Path) -> None:
     assert_refused(run(session, "--format", "pi"), NotARecordingError, "no message")
     assert_refused(run(tmp_path / "none"), NotARecordingError, "no such file")
     runner = CliRunner()
-    for window in ("0", "-5"):
+    for window in ("0", "-5", "999"):
         done = runner.invoke(app, ["compact", str(session), "--window", window])
         assert_refused(done, InvalidSettingError, "window must be a positive whole number")
     assert runner.invoke(app, ["compact", str(session), "--window", "x"]).exit_code == 2

@@ -70,7 +70,7 @@ def test_a_table_and_what_it_means(session: Path) -> None:
         "prunings",
         "compactions",
         "prefix breaks",
-        "over window",
+        "too large",
         "blind steps",
         "need held",
     ]
@@ -134,6 +134,7 @@ def test_what_is_wrong_is_one_sentence_and_status_2(session: Path, tmp_path: Pat
         [tmp_path / "empty"],
         [session, "--model", "no-such-model"],
         [session, "--window", "0"],
+        [session, "--html", tmp_path / "none" / "page.html"],
         [session, "--format", "xml"],
     ):
         error = run(*arguments).exception
@@ -187,7 +188,10 @@ def test_estimates_are_checked_where_there_are_counts(capsys: pytest.CaptureFixt
         summary.add(replay(found))
     print_summary(summary)
     text = " ".join(capsys.readouterr().out.split())
-    assert "checked against 2 of 3 requests that the provider counted: off by 6.5 %" in text
+    assert (
+        "The provider counted 2 of 3 requests: an uncorrected estimate misses its count by 6.5 %"
+        in text
+    )
 
 
 def test_a_few_of_many_kinds_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -71,7 +71,7 @@ def test_every_fact_says_whether_it_stands_in_the_view() -> None:
         commands=Facts(
             newest=(
                 fact("pytest -x", 4, True, "exit 1; 1 failed in 0.1s"),
-                fact("make", 5, False, "no exit code"),
+                fact("make", 5, False, ""),
             ),
             in_view=1,
             total=2,

@@ -32,8 +32,12 @@ def replay(
     format: Annotated[
         str | None, typer.Option(help="The recordings' format, instead of telling it.")
     ] = None,
-    model: Annotated[str | None, typer.Option(help="Take prices and window of this model.")] = None,
-    window: Annotated[int | None, typer.Option(help="Context window in tokens.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Take prices and window of this model of the price table.")
+    ] = None,
+    window: Annotated[
+        int | None, typer.Option(help="Context window in tokens, 1,000 or more.")
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object and nothing else.")
     ] = False,
@@ -53,7 +57,10 @@ def replay(
     from palimpsest.lab.report import Report
     from palimpsest.lab.results import as_object
     from palimpsest.lab.stream import StreamSettings, replay_files
+    from palimpsest.lab.whole_file import check_output
 
+    if html is not None:
+        check_output(html)
     files = _files(paths)
     settings = StreamSettings(
         format=format, replay=ReplaySettings(model=model, window=window), jobs=jobs

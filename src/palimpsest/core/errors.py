@@ -8,6 +8,7 @@
     │  ├─ UnknownFormatError          no reader of that name
     │  ├─ NotARecordingError          the file is no recording of a known format
     │  ├─ SeveralSessionsError        the file holds several sessions; one must be named
+    │  ├─ UnwritableOutputError       the output cannot stand where it should
     │  └─ WouldOverwriteError         the output would replace a file
     ├─ RefusalError                   not now; nothing was changed
     │  ├─ NothingToCompactError       the planner finds no cut
@@ -106,6 +107,20 @@ class SeveralSessionsError(UsageError):
             "name one with --session: "
             f"{shown}{f' and {more} more' if more > 0 else ''}."
         )
+
+
+class UnwritableOutputError(UsageError):
+    """An output file cannot stand where it should; no work was done."""
+
+    code = "unwritable_output"
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.path} cannot be written: {self.reason}."
 
 
 class WouldOverwriteError(UsageError):

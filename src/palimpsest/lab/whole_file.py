@@ -8,6 +8,22 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from palimpsest.core.errors import UnwritableOutputError
+
+
+def check_output(path: Path) -> None:
+    """Find out before the work whether its output has a place.
+
+    Raises:
+        UnwritableOutputError: the folder is missing, or a folder stands there.
+    """
+    if path.is_dir():
+        raise UnwritableOutputError(str(path), "it is a folder")
+    if not path.parent.is_dir():
+        raise UnwritableOutputError(str(path), f"there is no folder {path.parent}")
+    if not os.access(path.parent, os.W_OK):
+        raise UnwritableOutputError(str(path), f"the folder {path.parent} may not be written to")
+
 
 @contextmanager
 def whole_file(path: Path) -> Generator[Path]:

@@ -132,6 +132,10 @@ def _with_messages(path: Path, found: list[Built], known: Format | None) -> list
     raise NotARecordingError(str(path), f"it holds no message{asked}.")
 
 
+def _known() -> str:
+    return f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
+
+
 def _built_document(path: Path, document: Json, format: str | None) -> list[Built]:
     match format:
         case swe_agent.FORMAT:
@@ -143,7 +147,7 @@ def _built_document(path: Path, document: Json, format: str | None) -> list[Buil
         case anthropic_messages.FORMAT:
             return anthropic_messages.read(path, document)
         case _:
-            raise NotARecordingError(str(path), "its JSON has no known shape.")
+            raise NotARecordingError(str(path), f"its JSON has none of the shapes of {_known()}.")
 
 
 def expand_paths(arguments: Iterable[str | Path]) -> Iterator[FoundPath]:

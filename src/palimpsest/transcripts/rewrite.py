@@ -104,7 +104,7 @@ def _claude_lines(values: Sequence[Record], built: Built, view: CompactedView) -
         message = as_record(value.get("message"))
         if message:
             content = kept_content(message.get("content"), record)
-            value["message"] = {**message, "content": content}
+            value["message"] = {**_uncounted(message), "content": content}
         value.pop("logicalParentUuid", None)
         value["parentUuid"] = parent
         parent = as_text(value.get("uuid")) or parent
@@ -138,7 +138,9 @@ def _pi_lines(values: Sequence[Record], built: Built, view: CompactedView) -> It
         yield entry
     for record in kept:
         value = dict(values[record.entry])
-        message = as_record(value.get("message"))
+        message = _uncounted(as_record(value.get("message")))
+        if message:
+            value["message"] = message
         if None in record.cleared:
             text: list[Json] = [{"type": "text", "text": record.cleared[None]}]
             cleared = {key: item for key, item in message.items() if key != "details"}
@@ -147,6 +149,21 @@ def _pi_lines(values: Sequence[Record], built: Built, view: CompactedView) -> It
             value["parentId"] = parent
             parent = as_text(value.get("id")) or parent
         yield value
+
+
+def _uncounted(message: Record) -> Record:
+    """A message with its usage at zero: the provider counted a context that is gone."""
+    usage = message.get("usage")
+    if not isinstance(usage, dict):
+        return message
+    return {**message, "usage": _zeroed(usage)}
+
+
+def _zeroed(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {key: _zeroed(item) for key, item in value.items()}
+    is_count = isinstance(value, int | float) and not isinstance(value, bool)
+    return 0 if is_count else value
 
 
 def _write_document(recording: Recording, view: CompactedView, out: TextIO) -> None:
