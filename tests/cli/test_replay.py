@@ -289,3 +289,39 @@ def test_every_recording_of_the_collection_is_replayed(shared: Path) -> None:
     totals = {result["policy"]: result for result in answer["totals"]["policies"]}
     assert totals["palimpsest"]["over_window"] == 0
     assert totals["keep-all"]["blind_steps"] == totals["keep-all"]["prefix_breaks"] == 0
+
+
+def test_the_page_never_takes_the_place_of_a_recording_or_another_file(
+    session: Path, tmp_path: Path
+) -> None:
+    before = session.read_bytes()
+    link = tmp_path / "link.html"
+    link.symlink_to(session)
+    other = tmp_path / "notes.txt"
+    other.write_text("mine")
+    for page in (session, link, other, tmp_path):
+        error = run(session, "--html", page).exception
+        assert isinstance(error, UsageError)
+        assert error.exit_status == 2
+    assert session.read_bytes() == before
+    assert other.read_text() == "mine"
+
+
+def test_a_loop_of_links_and_an_unusable_pattern_are_said(session: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "a.json").write_bytes(session.read_bytes())
+    (folder / "loop.json").symlink_to(folder / "loop.json")
+    assert json.loads(run(folder, "--json").stdout)["totals"]["sessions"] == 1
+    for argument in ("**foo/*.json", ""):
+        assert isinstance(run(argument).exception, UsageError)
+
+
+def test_json_is_whole_even_when_a_later_file_ends_the_command(
+    session: Path, tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken.json"
+    broken.write_text('{"settings": 1}')
+    done = run(session, broken, "--json")
+    assert isinstance(done.exception, UsageError)
+    assert json.loads(done.stdout)["totals"]["sessions"] == 1

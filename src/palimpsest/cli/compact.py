@@ -52,7 +52,7 @@ def compact(
     from palimpsest.transcripts import rewrite
 
     if output is not None:
-        check_output(output)
+        check_output(output, [file])
     recording = _chosen(file, session, format)
     if output is not None and output.exists():
         is_input = output.samefile(file)

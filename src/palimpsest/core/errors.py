@@ -188,22 +188,20 @@ class ContextBudgetExceededError(RefusalError):
 
     def __str__(self) -> str:
         budget = self.budget
-        over: list[str] = []
-        if self.estimate_tokens > budget.input_limit:
-            over.append(
-                f"This request needs {self.estimate_tokens:,} tokens; {budget.input_limit:,} fit "
-                f"(window {budget.window:,} − {budget.reserved_output:,} answer − "
-                f"{budget.safety:,} safety)."
-            )
+        sizes = [
+            f"This request needs {self.estimate_tokens:,} tokens; {budget.input_limit:,} fit "
+            f"(window {budget.window:,} − {budget.reserved_output:,} answer − "
+            f"{budget.safety:,} safety)."
+        ]
         if self.estimate_bytes > budget.byte_limit:
-            over.append(
+            sizes.append(
                 f"This request holds {self.estimate_bytes:,} bytes; {budget.byte_limit:,} may be "
                 "sent at once."
             )
         history_tokens = max(0, self.estimate_tokens - self.fixed_tokens)
         return " ".join(
             [
-                *over,
+                *sizes,
                 f"{self.fixed_tokens:,} tokens are system text and tools, which compaction cannot "
                 f"shrink; {history_tokens:,} are history.",
                 *([f"Compaction did not help: {self.cause}"] if self.cause else []),

@@ -153,7 +153,7 @@ def _compacted_view(view: View) -> CompactedView:
 def _figures(before: View, after: View, setting: Setting) -> CompactionFigures:
     outline, cut = before.outline, after.cut
     turns = outline.turns_before(cut)
-    steps = sum(step < cut for step in outline.step_starts)
+    steps = sum(step < cut for step in outline.replies)
     return CompactionFigures(
         trigger="manual",
         tokens_before=setting.request_tokens(before.measure()),
@@ -163,7 +163,7 @@ def _figures(before: View, after: View, setting: Setting) -> CompactionFigures:
         turns_summarised=turns,
         turns_kept=len(outline.prompts) - turns,
         steps_summarised=steps,
-        steps_kept=len(outline.step_starts) - steps,
+        steps_kept=len(outline.replies) - steps,
         outputs_cleared=sum(position.message >= cut for position in after.state.cleared),
         duration_ms=0,
         cost_usd=0.0,

@@ -159,10 +159,12 @@ def expand_paths(arguments: Iterable[str | Path]) -> Iterator[FoundPath]:
     Raises:
         NotARecordingError: an argument names nothing.
     """
-    seen = set[Path]()
+    seen = set[str]()
     for argument in arguments:
+        if not str(argument):
+            raise NotARecordingError("''", "the name is empty.")
         for found in _expanded(Path(argument)):
-            key = found.path.resolve()
+            key = os.path.realpath(found.path)
             if key not in seen:
                 seen.add(key)
                 yield found
@@ -174,7 +176,7 @@ def _expanded(path: Path) -> Iterator[FoundPath]:
     elif path.exists() or not glob.has_magic(str(path)):
         yield FoundPath(path, named=True)
     else:
-        matches = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
+        matches = _matches(path)
         if not matches:
             raise NotARecordingError(str(path), "nothing matches the pattern.")
         for match in matches:
@@ -182,6 +184,13 @@ def _expanded(path: Path) -> Iterator[FoundPath]:
                 yield from _walked(match)
             elif match.suffix in _SUFFIXES:
                 yield FoundPath(match, named=False)
+
+
+def _matches(pattern: Path) -> list[Path]:
+    try:
+        return sorted(Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor))))
+    except ValueError as error:
+        raise NotARecordingError(str(pattern), f"the pattern is none ({error}).") from error
 
 
 def _walked(folder: Path) -> Iterator[FoundPath]:
