@@ -19,7 +19,7 @@ BENCH_READY := .bench-venv/ready-$(VERSION)
 export NO_MKDOCS_2_WARNING := 1
 
 # The sample in a window that it outgrows; a person's own files in their models' windows.
-SAMPLE := src/palimpsest/lab/samples/inventory.json --window 64000 --model claude-sonnet-4-5
+SAMPLE := src/palimpsest/lab/samples/inventory.json --window 32000 --model claude-sonnet-4-5
 FILES ?= $(SAMPLE)
 
 .PHONY: help check test demo bench soak-short docs
@@ -59,7 +59,7 @@ docs: $(READY) ## Build the manual into site/
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c '$(FIT)' || { echo 'make: Python 3.11 or newer is needed; name one with PYTHON=…' >&2; exit 1; }
-	@echo "setting up .venv with $(PYTHON) $(VERSION)"
+	@echo "setting up .venv with $(PYTHON) $(VERSION): a minute or two, from the package index"
 	$(PYTHON) -m venv --clear .venv
 	$(BIN)/python -m pip install -qq --upgrade -c constraints.txt pip
 	$(BIN)/python -m pip install -qq -c constraints.txt --build-constraint constraints.txt \

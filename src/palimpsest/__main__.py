@@ -1,5 +1,5 @@
 """``python -m palimpsest``."""
 
-from palimpsest.cli.main import run
+from palimpsest.cli.entry import run
 
 run()

@@ -19,6 +19,7 @@ from palimpsest.core.errors import (
     PalimpsestError,
     SeveralSessionsError,
     UnknownFormatError,
+    UnwritableOutputError,
     WouldOverwriteError,
 )
 from palimpsest.core.placeholder import PRUNE_PLACEHOLDER
@@ -154,8 +155,8 @@ def test_a_file_is_replaced_only_when_forced(session: Path, tmp_path: Path) -> N
 
 def test_a_folder_that_is_not_there(session: Path, tmp_path: Path) -> None:
     done = run(session, "-o", tmp_path / "none" / "b.jsonl")
-    assert isinstance(done.exception, FileNotFoundError)
-    assert done.exception.filename == str(tmp_path / "none")
+    assert_refused(done, UnwritableOutputError, f"no folder {tmp_path / 'none'}")
+    assert_refused(run(session, "-o", tmp_path), UnwritableOutputError, "it is a folder")
 
 
 def test_one_of_several_sessions_must_be_named(tmp_path: Path) -> None:
@@ -167,6 +168,21 @@ def test_one_of_several_sessions_must_be_named(tmp_path: Path) -> None:
     done = run(path, "--session", second)
     assert done.exit_code == 0
     assert [item["task_id"] for item in json.loads(done.stdout)] == [2]
+
+
+@pytest.mark.parametrize("name", sorted(long_texts().keys() - {"claude"}))
+def test_sessions_of_one_id_can_be_told_apart(tmp_path: Path, name: str) -> None:
+    content = long_texts()[name][1]
+    path = write(tmp_path, content + "\n" + content.replace("Step 14.", "The other."), "a.json")
+    first, second = (item.session_id for item in read_recordings(path))
+    assert second == f"{first}~2"
+    for session_id, own in ((first, "Step 14."), (second, "The other.")):
+        done = run(path, "--session", session_id)
+        assert done.exit_code == 0
+        assert ("Step 14." in done.stdout, "The other." in done.stdout) == (
+            own == "Step 14.",
+            own == "The other.",
+        )
 
 
 def test_a_session_that_is_not_in_the_file(session: Path) -> None:
@@ -200,7 +216,7 @@ def test_settings_that_cannot_be(session: Path, tmp_path: Path) -> None:
     assert_refused(run(session, "--format", "pi"), NotARecordingError, "no message")
     assert_refused(run(tmp_path / "none"), NotARecordingError, "no such file")
     runner = CliRunner()
-    for window in ("0", "-5"):
+    for window in ("0", "-5", "999"):
         done = runner.invoke(app, ["compact", str(session), "--window", window])
         assert_refused(done, InvalidSettingError, "window must be a positive whole number")
     assert runner.invoke(app, ["compact", str(session), "--window", "x"]).exit_code == 2

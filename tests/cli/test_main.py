@@ -3,6 +3,7 @@ from __future__ import annotations
 import runpy
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import typer
@@ -84,8 +85,8 @@ def test_interrupts_and_closed_pipes_end_quietly(
 
 
 def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(OSError, match="no file"):
-        _run_raising(OSError("no file is named"), monkeypatch)
+    with pytest.raises(ZeroDivisionError, match="a bug"):
+        _run_raising(ZeroDivisionError("a bug"), monkeypatch)
 
 
 def test_the_module_runs_as_a_program(
@@ -108,3 +109,17 @@ def test_a_reader_that_left_is_no_error() -> None:
         assert process.stderr is not None
         process.stdout.close()
         assert (process.stderr.read(), process.wait()) == (b"", 1)
+
+
+def test_a_full_disk_is_one_sentence() -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "palimpsest", "--help"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr.decode() == "palimpsest: No space left on device\n"

@@ -70,7 +70,7 @@ def test_a_table_and_what_it_means(session: Path) -> None:
         "prunings",
         "compactions",
         "prefix breaks",
-        "over window",
+        "too large",
         "blind steps",
         "need held",
     ]
@@ -134,6 +134,7 @@ def test_what_is_wrong_is_one_sentence_and_status_2(session: Path, tmp_path: Pat
         [tmp_path / "empty"],
         [session, "--model", "no-such-model"],
         [session, "--window", "0"],
+        [session, "--html", tmp_path / "none" / "page.html"],
         [session, "--format", "xml"],
     ):
         error = run(*arguments).exception
@@ -187,7 +188,10 @@ def test_estimates_are_checked_where_there_are_counts(capsys: pytest.CaptureFixt
         summary.add(replay(found))
     print_summary(summary)
     text = " ".join(capsys.readouterr().out.split())
-    assert "checked against 2 of 3 requests that the provider counted: off by 6.5 %" in text
+    assert (
+        "The provider counted 2 of 3 requests: an uncorrected estimate misses its count by 6.5 %"
+        in text
+    )
 
 
 def test_a_few_of_many_kinds_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -287,10 +291,37 @@ def test_every_recording_of_the_collection_is_replayed(shared: Path) -> None:
     assert totals["keep-all"]["blind_steps"] == totals["keep-all"]["prefix_breaks"] == 0
 
 
-def test_the_manual_shows_the_sample_as_it_is() -> None:
-    manual = Path(__file__).parents[2] / "docs" / "replay.md"
-    with as_file(files("palimpsest.lab") / "samples" / "inventory.json") as sample:
-        table = run(sample).stdout.split("\n\n")[0]
-    rows = [line.rstrip() for line in table.splitlines()]
-    shown = [line.rstrip() for line in manual.read_text(encoding="utf-8").splitlines()]
-    assert rows == shown[shown.index(rows[0]) :][: len(rows)]
+def test_the_page_never_takes_the_place_of_a_recording_or_another_file(
+    session: Path, tmp_path: Path
+) -> None:
+    before = session.read_bytes()
+    link = tmp_path / "link.html"
+    link.symlink_to(session)
+    other = tmp_path / "notes.txt"
+    other.write_text("mine")
+    for page in (session, link, other, tmp_path):
+        error = run(session, "--html", page).exception
+        assert isinstance(error, UsageError)
+        assert error.exit_status == 2
+    assert session.read_bytes() == before
+    assert other.read_text() == "mine"
+
+
+def test_a_loop_of_links_and_an_unusable_pattern_are_said(session: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "a.json").write_bytes(session.read_bytes())
+    (folder / "loop.json").symlink_to(folder / "loop.json")
+    assert json.loads(run(folder, "--json").stdout)["totals"]["sessions"] == 1
+    for argument in ("**foo/*.json", ""):
+        assert isinstance(run(argument).exception, UsageError)
+
+
+def test_json_is_whole_even_when_a_later_file_ends_the_command(
+    session: Path, tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken.json"
+    broken.write_text('{"settings": 1}')
+    done = run(session, broken, "--json")
+    assert isinstance(done.exception, UsageError)
+    assert json.loads(done.stdout)["totals"]["sessions"] == 1

@@ -68,3 +68,12 @@ def test_output_reserve(arguments: dict[str, int], reserve: int) -> None:
 @pytest.mark.parametrize(("window", "output"), [(1, 1), (8000, 2000), (200_000, 16_384)])
 def test_default_max_output(window: int, output: int) -> None:
     assert default_max_output(window) == output
+
+
+def test_what_is_over_is_judged_by_what_is_known_best() -> None:
+    budget = Budget(window=32_000, reserved_output=1_024, byte_limit=1_000)
+    before, grown = Measure(tokens=20_000, bytes=1_001), Measure(tokens=20_500, bytes=900)
+    assert budget.reduces(before, grown)
+    known = Measure(tokens=30_000, bytes=1_001)
+    assert not budget.reduces(before, grown, pressure=known)
+    assert budget.reduces(before, Measure(tokens=19_999, bytes=900), pressure=known)

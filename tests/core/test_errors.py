@@ -198,6 +198,8 @@ def test_an_exceeded_token_budget_says_what_needs_what() -> None:
 
 def test_an_exceeded_byte_budget_and_the_cause_are_named() -> None:
     error = ContextBudgetExceededError(BUDGET, 100, 9_000, 200, "The summary timed out.")
-    assert str(error).startswith("This request holds 9,000 bytes; 5,000 may be sent at once. 200 ")
+    text = str(error)
+    assert text.startswith("This request needs 100 tokens; 29,400 fit (window 32,000 − ")
+    assert "This request holds 9,000 bytes; 5,000 may be sent at once. 200 " in text
     assert "0 are history. Compaction did not help: The summary timed out." in str(error)
     assert str(pickle.loads(pickle.dumps(error))) == str(error)

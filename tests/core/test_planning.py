@@ -58,6 +58,15 @@ def test_keep_is_compared_with_calibrated_sizes() -> None:
     assert plan_cut(view, keep_tokens=67, calibration=doubled) == Cut(first_kept_message_index=1)
 
 
+def test_a_split_is_compared_with_calibrated_sizes_too() -> None:
+    rows = [{"user": True, "size": 1}, *({"user": False, "step": True, "size": 50} for _ in "abc")]
+    doubled = Calibration(ratio=2.0, observations=1)
+    at_200 = plan_split(view_of(rows), keep_tokens=200, calibration=doubled)
+    assert at_200 == Cut(first_kept_message_index=2, split=True)
+    at_199 = plan_split(view_of(rows), keep_tokens=199, calibration=doubled)
+    assert at_199 == Cut(first_kept_message_index=3, split=True)
+
+
 def test_a_cut_never_parts_a_call_from_a_late_result() -> None:
     torn = outline_of(
         [

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from palimpsest.core.outline import Outline, Position
+from palimpsest.core.outline import Content, Outline, Position
 from palimpsest.core.pruning import (
     ClearingPlan,
     PruningSettings,
@@ -12,7 +13,6 @@ from palimpsest.core.pruning import (
     plan_pruning,
     plan_relief,
     plan_trim,
-    victims,
 )
 from palimpsest.core.records import Clearing, Restore, Trim, ViewState, fold_records
 from palimpsest.core.view import View
@@ -28,24 +28,35 @@ from tests.core.builders import (
 )
 from tests.tables import shared_cases
 
-PLACEHOLDER_TOKENS = 8
+
+def history_of(case: dict[str, Any]) -> tuple[Outline, dict[Position, list[int]]]:
+    """A history with the outputs of a row; a new step and a prompt make all of them old."""
+    messages = [prompt(1) for _ in range(case["user_turns"])]
+    places: dict[Position, list[int]] = {}
+    for number, sizes in enumerate(case["messages"]):
+        calls = [f"c{number}-{part}" for part in range(len(sizes))]
+        messages.append(reply(0, calls))
+        for part in range(len(sizes)):
+            places[Position(len(messages), part)] = [number, part]
+        messages.append(
+            results(*(output(call, size) for call, size in zip(calls, sizes, strict=True)))
+        )
+    return outline_of([*messages, reply(1)]), places
 
 
 @pytest.mark.parametrize("case", shared_cases("pruning"))
 def test_pruning_table(case: dict[str, Any]) -> None:
-    if case["user_turns"] < PruningSettings().min_user_turns:
-        assert case["pruned"] == []
-        return
-    outputs = [
-        (Position(message, part), size)
-        for message, sizes in enumerate(case["messages"])
-        for part, size in enumerate(sizes)
+    outline, places = history_of(case)
+    already = [
+        position
+        for position in places
+        if outline.part(position).content == Content(characters=32, tokens=8, bytes=32)
     ]
-    chosen = list(victims(reversed(outputs), protect_tokens=40_000, placeholder_tokens=8))
-    if sum(size for _, size in chosen) <= 20_000:
-        chosen = []
-    assert [list(position) for position, _ in reversed(chosen)] == case["pruned"]
-    assert sum(size - PLACEHOLDER_TOKENS for _, size in chosen) == case["reclaimed"]
+    state = cleared(*already) if already else ViewState()
+    plan = plan_pruning(View(outline, state), PruningSettings())
+    pruned = [] if plan is None else [places[position] for position in plan.positions]
+    assert pruned == case["pruned"]
+    assert (0 if plan is None else plan.tokens_reclaimed) == case["reclaimed"]
 
 
 SMALL = PruningSettings(protect_tokens=100, minimum_tokens=50)
@@ -169,3 +180,26 @@ def test_without_outputs_there_is_nothing_to_trim() -> None:
     view = View(outline_of([prompt(1), reply(1)]), ViewState(checkpoint=None))
     assert plan_trim(view, excess_tokens=5, excess_bytes=0) is None
     assert plan_relief(view, SMALL) is None
+
+
+def test_a_trim_spares_what_may_not_be_cleared() -> None:
+    lasting = replace(output("a", 9_000), clearable=False, lasting=True)
+    outline = outline_of([prompt(1), reply(0, ["a"]), results(lasting), *step("b", 2_000)])
+    plan = plan_trim(View(outline, ViewState()), excess_tokens=500, excess_bytes=0)
+    assert plan == TrimPlan(position=Position(4, 0), shown_tokens=1_500)
+
+
+def test_a_late_result_does_not_make_an_old_step_the_newest() -> None:
+    outline = outline_of(
+        [
+            prompt(1),
+            reply(0, ["a", "late"]),
+            results(output("a", 500)),
+            prompt(1),
+            reply(1),
+            results(output("late", 5)),
+        ]
+    )
+    plan = plan_relief(View(outline, ViewState()), SMALL)
+    assert plan is not None
+    assert plan.positions == (Position(2, 0),)

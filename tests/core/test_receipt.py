@@ -71,7 +71,7 @@ def test_every_fact_says_whether_it_stands_in_the_view() -> None:
         commands=Facts(
             newest=(
                 fact("pytest -x", 4, True, "exit 1; 1 failed in 0.1s"),
-                fact("make", 5, False, "no exit code"),
+                fact("make", 5, False, ""),
             ),
             in_view=1,
             total=2,
@@ -119,3 +119,9 @@ def test_json_shape() -> None:
         "total": 1,
     }
     assert plain["reduced"] is True
+
+
+def test_identifiers_in_the_view_are_counted_not_the_others() -> None:
+    ledger = fold([UserText(text="alpha_one beta_two gamma_three")])
+    receipt = build_receipt(FIGURES, ledger, "only alpha_one is left")
+    assert receipt.identifiers == IdentifierCounts(in_view=1, total=3)

@@ -146,13 +146,20 @@ def _set(**changes: Any) -> Callable[[list[Any]], None]:
         (_set(at=0, placeholders={}), "placeholders is no list"),
         (_set(at=0, placeholders=[[2, 0]]), "triples"),
         (_set(at=0, placeholders=[[2, 0, 5]]), "triples"),
-        (_set(at=0, placeholders=[[1, 0, "x"]]), "is no tool result"),
-        (_set(at=0, placeholders=[[99, 0, "x"]]), "is no tool result"),
-        (_set(at=0, placeholders=[[2, 99, "x"]]), "is no tool result"),
+        (_set(at=0, placeholders=[[1, 0, "x"]]), "is no clearable tool result"),
+        (_set(at=0, placeholders=[[99, 0, "x"]]), "is no clearable tool result"),
+        (_set(at=0, placeholders=[[2, 99, "x"]]), "is no clearable tool result"),
         (_set(at=0, tokens_reclaimed=-1), "zero or more"),
+        (_set(at=0, placeholders=[[7, 0, "x"], [2, 0, "y"]]), "not in ascending order"),
+        (_set(at=0, placeholders=[[2, 0, "x"], [2, 0, "y"]]), "not in ascending order"),
+        (_set(at=1, head_characters=196), "leave nothing out"),
+        (_set(at=1, head_characters=100), "shown_tokens is less"),
+        (_set(at=1, shown_bytes=6), "shown_bytes is less"),
+        (_set(at=1, id=uuid(1)), "stands twice"),
+        (_set(at=5, id=uuid(3).upper()), "stands twice"),
         (_set(at=1, position=[5]), "is no \\[message, part\\] pair"),
         (_set(at=1, position=[5, True]), "whole number"),
-        (_set(at=1, position=[0, 0]), "is no tool result"),
+        (_set(at=1, position=[0, 0]), "is no clearable tool result"),
         (_set(at=2, covers="zz"), "SHA-256"),
         (_set(at=2, covers=7), "SHA-256"),
         (_set(at=2, base=uuid(8)), "base names no earlier"),
@@ -196,3 +203,18 @@ def test_usage_counters_default_to_zero() -> None:
     (loaded,) = load_checkpoints([dumped], WORKED)
     assert loaded.usage == SummaryUsage()
     assert loaded.base is None
+
+
+def test_outputs_shown_by_two_restores_stay_exempt_and_a_clearing_does_not_end_the_wait() -> None:
+    def clearing(number: int, message: int) -> Clearing:
+        placeholders = ((Position(message, 0), "gone"),)
+        return Clearing(
+            id=uuid(number), timestamp=number, placeholders=placeholders, tokens_reclaimed=0
+        )
+
+    def restore(number: int) -> Restore:
+        return Restore(id=uuid(number), timestamp=number, active=None, outputs_shown=True)
+
+    state = fold_records([clearing(1, 2), restore(2), clearing(3, 5), restore(4), clearing(5, 7)])
+    assert state.shown_again == {Position(2, 0), Position(5, 0)}
+    assert state.held

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from palimpsest.core.budget import Measure
 from palimpsest.core.calibration import Calibration, Meter
-from palimpsest.core.outline import MessageOutline, Outline, Part, Position
+from palimpsest.core.outline import MessageOutline, Part, Position
+from palimpsest.core.record_codec import check_record
 from palimpsest.core.records import Clearing, Trim, ViewState, fold_records
 from palimpsest.core.view import (
     Cleared,
@@ -122,6 +125,7 @@ def test_an_orphan_result_is_left_out_of_the_view() -> None:
         view = View(outline, state)
         assert list(view.rows())[1] == MessageRow(index=1, edits=(Hidden(part=0), Hidden(part=1)))
         assert view.measure() == Measure(tokens=2, bytes=0)
+        assert view.measure_between(0, 1) == Measure(tokens=1, bytes=0)
 
 
 def test_a_message_with_results_and_user_text_never_starts_a_turn() -> None:
@@ -135,14 +139,59 @@ def test_a_message_with_results_and_user_text_never_starts_a_turn() -> None:
     assert outline.prompt_of(5) == 0
 
 
-def test_the_outline_measures_each_message_once() -> None:
-    outline = Outline()
+def test_a_result_behind_the_cut_of_its_call_is_hidden() -> None:
+    outline = outline_of([prompt(1), reply(2, ["a"]), prompt(3), reply(4)])
+    view = View(outline, ViewState(checkpoint=checkpoint(2)))
+    before = view.measure()
+    outline.append(results(output("a", 50)))
+    assert list(view.rows())[-1] == MessageRow(index=4, edits=(Hidden(part=0),))
+    assert view.measure() == before
+    check_record(checkpoint(2), [], outline)
+    whole = View(outline, FULL)
+    assert [row.kind for row in whole.rows()] == ["message"] * 5
+
+
+def test_a_lasting_call_without_a_result_gets_a_stand_in_when_folded() -> None:
+    call = Part(kind="tool_call", tokens=9, tool_name="load", call_id="a", lasting=True)
+    asking = MessageOutline(parts=(call,), is_reply=True)
+    outline = outline_of([prompt(1), asking, prompt(3), reply(4)])
+    view = View(outline, ViewState(checkpoint=checkpoint(2)))
+    assert list(view.rows())[:2] == [
+        FoldedRow(index=1, parts=(0,)),
+        RepairRow(index=1, call_id="a", tool_name="load"),
+    ]
+    assert view.measure() == summary_measure("s") + repair_measure(call) + Measure(
+        tokens=9 + 3 + 4, bytes=0
+    )
+
+
+def test_a_lasting_call_and_its_result_are_folded_together() -> None:
+    call = Part(kind="tool_call", tokens=9, tool_name="load", call_id="a", lasting=True)
+    answer = replace(output("a", 5), lasting=True, clearable=False)
+    outline = outline_of(
+        [prompt(1), MessageOutline(parts=(call,), is_reply=True), results(answer), prompt(3)]
+    )
+    view = View(outline, ViewState(checkpoint=checkpoint(3)))
+    assert [row.kind for row in view.rows()] == ["folded", "folded", "summary", "message"]
+
+
+def test_two_calls_of_one_id_get_their_results_in_order() -> None:
+    outline = outline_of([prompt(1), reply(1, ["a", "a"]), results(output("a", 5), output("a", 6))])
+    assert outline.orphans == []
+    assert not outline.has_open_calls
+    again = outline_of([prompt(1), reply(1, ["a", "a"]), results(output("a", 5)), prompt(1)])
+    assert len(again.unanswered()) == 1
+
+
+def test_mending_is_summed_up_once_a_message() -> None:
+    """Measuring costs no walk over damaged calls: as often as asked, between two messages."""
+    outline = outline_of([reply(1, [f"c{number}"]) for number in range(50)])
     view = View(outline, FULL)
-    for count in range(1, 50):
-        outline.append(prompt(1))
-        for _ in range(5):
-            view.measure()
-        assert outline.messages_measured == count
+    first = view.measure_between(0, 50)
+    assert [view.measure_between(0, stop).tokens for stop in (50, 49, 50)][-1] == first.tokens
+    assert view.measure_between(10, 20).tokens == sum(
+        1 + repair_measure(outline.part(Position(index, 1))).tokens for index in range(10, 20)
+    )
 
 
 FIXED = Measure(tokens=100, bytes=10)
@@ -159,6 +208,8 @@ def test_the_provider_count_replaces_what_it_covers() -> None:
     other = Measure(tokens=101, bytes=10)
     assert meter.pressure(view, other).tokens == meter.local(view, other).tokens
     assert meter.after_record().pressure(view, FIXED) == meter.local(view, FIXED)
+    later = Meter().after_reply(view, FIXED, message_count=1, reported_tokens=2200)
+    assert later.calibration.ratio == 2.0
 
 
 def test_calibration_is_smoothed_and_clamped() -> None:

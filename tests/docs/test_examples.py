@@ -18,10 +18,10 @@ from tests.lab.long_recordings import long_texts
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-SAMPLE_SETTINGS = ["--window", "64000", "--model", "claude-sonnet-4-5"]
+SAMPLE_SETTINGS = ["--window", "32000", "--model", "claude-sonnet-4-5"]
 
 SETS_UP = {
-    "python3 -m venv .venv && . .venv/bin/activate",
+    "python3 -m venv env && . env/bin/activate",
     "pip install .",
     "python3 -m venv /tmp/fresh && /tmp/fresh/bin/pip install --upgrade pip",
     "/tmp/fresh/bin/pip install -e . --group dev --group docs",

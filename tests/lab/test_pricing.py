@@ -52,7 +52,7 @@ def test_an_unknown_model_is_an_error_only_where_it_was_asked_for() -> None:
     assert choose_pricing(asked=None, recorded="no-such-model") is None
     with pytest.raises(InvalidSettingError, match="no-such-model"):
         choose_pricing(asked="no-such-model", recorded="claude-opus-4-5")
-    assert resolve_window(7, None) == (7, "as asked")
+    assert resolve_window(7_000, None) == (7_000, "as asked")
     assert resolve_window(None, None)[0] == 128_000
 
 

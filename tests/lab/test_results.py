@@ -92,7 +92,7 @@ def test_the_headline_says_what_would_be_done() -> None:
     text = _headline((60, 16_000), (60, 16_000))
     assert text.startswith("2 sessions, 128 requests.")
     assert "requests would not fit the window. Palimpsest sends " in text
-    assert " and costs $" in text
+    assert " and costs at best $" in text
     assert ", and every request fits. " in text
     assert " of 120 steps with tool calls use" in text
 

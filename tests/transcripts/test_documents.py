@@ -138,7 +138,7 @@ def test_swe_agent(tmp_path: Path) -> None:
     recording = read(tmp_path, swe_agent(), "task.traj")
     assert outline(recording) == [
         "request: A demonstration",
-        "response: Try. | call step-2 {'command': 'submit'}",
+        "response: Try. | call step-2 {'arguments': ''}",
         "PROMPT: The issue",
         "response: List. | call step-4 {'command': 'ls'}",
         "request: bash step-4 = a b",
@@ -146,7 +146,7 @@ def test_swe_agent(tmp_path: Path) -> None:
         "PROMPT: Not understood",
         "response: Call. | call f {'command': 'ls'}",
         "request: bash f = by id",
-        "response: call step-10 {'command': 'submit'}",
+        "response: call step-10 {'arguments': ''}",
     ]
     assert (recording.session_id, recording.system) == ("task", "SETTING")
     assert (recording.counts.results, recording.counts.interrupted) == (3, 1)

@@ -35,7 +35,9 @@ def compact(
     model: Annotated[
         str | None, typer.Option(help="Take the context window of this model.")
     ] = None,
-    window: Annotated[int | None, typer.Option(help="Context window in tokens.")] = None,
+    window: Annotated[
+        int | None, typer.Option(help="Context window in tokens, 1,000 or more.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
 ) -> None:
     """Write a recording's compacted conversation in its own format, and print the receipt.
@@ -46,9 +48,11 @@ def compact(
     from palimpsest.cli.receipt import print_receipt
     from palimpsest.core.errors import WouldOverwriteError
     from palimpsest.lab.compact import compact_recording
-    from palimpsest.lab.whole_file import whole_file
+    from palimpsest.lab.whole_file import check_output, whole_file
     from palimpsest.transcripts import rewrite
 
+    if output is not None:
+        check_output(output, [file])
     recording = _chosen(file, session, format)
     if output is not None and output.exists():
         is_input = output.samefile(file)

@@ -60,7 +60,7 @@ app.command(epilog=compact.EXAMPLES)(compact.compact)
 def run(commands: typer.Typer = app) -> None:
     """Run this process's command line and exit with its status.
 
-    An error of ours, or one about a named file, ends in one sentence on stderr. A reader that
+    An error of ours, or of the operating system, ends in one sentence on stderr. A reader that
     closed the pipe ends in status 1 and silence, an interrupt in status 130; Typer sees to both.
 
     Raises:
@@ -74,9 +74,8 @@ def run(commands: typer.Typer = app) -> None:
     except PalimpsestError as error:
         _exit(str(error), error.exit_status)
     except OSError as error:
-        if error.filename is None:
-            raise
-        _exit(f"{error.filename}: {error.strerror}", 1)
+        reason = error.strerror or str(error)
+        _exit(reason if error.filename is None else f"{error.filename}: {reason}", 1)
 
 
 def _exit(sentence: str, status: int) -> None:

@@ -32,8 +32,12 @@ def replay(
     format: Annotated[
         str | None, typer.Option(help="The recordings' format, instead of telling it.")
     ] = None,
-    model: Annotated[str | None, typer.Option(help="Take prices and window of this model.")] = None,
-    window: Annotated[int | None, typer.Option(help="Context window in tokens.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Take prices and window of this model of the price table.")
+    ] = None,
+    window: Annotated[
+        int | None, typer.Option(help="Context window in tokens, 1,000 or more.")
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object and nothing else.")
     ] = False,
@@ -50,11 +54,15 @@ def replay(
     from palimpsest.cli.replay_text import Progress, Summary, print_summary
     from palimpsest.core.errors import NotARecordingError
     from palimpsest.lab.replay import ReplaySettings
-    from palimpsest.lab.report import Report
+    from palimpsest.lab.report import Report, check_page
     from palimpsest.lab.results import as_object
     from palimpsest.lab.stream import StreamSettings, replay_files
+    from palimpsest.lab.whole_file import check_output
 
     files = _files(paths)
+    if html is not None:
+        check_output(html, [found.path for found in files])
+        check_page(html)
     settings = StreamSettings(
         format=format, replay=ReplaySettings(model=model, window=window), jobs=jobs
     )
@@ -68,6 +76,8 @@ def replay(
             progress.say(f"skipped: {error}")
 
         sessions = replay_files(files, settings, on_skipped=skip, on_file=progress.advance)
+        if as_json:
+            stack.callback(_close, summary)
         for session in sessions:
             if as_json:
                 typer.echo(_opening(summary) + json.dumps(as_object(session)), nl=False)
@@ -79,9 +89,7 @@ def replay(
             raise NotARecordingError(" ".join(paths), "no file in it is one.")
         if report is not None and html is not None:
             report.write(html)
-    if as_json:
-        typer.echo(_closing(summary))
-    else:
+    if not as_json:
         print_summary(summary)
         if html is not None:
             typer.echo(f"\nThe page with charts: {html}")
@@ -89,18 +97,29 @@ def replay(
 
 def _files(paths: list[str]) -> list[FoundPath]:
     """Find everything first, so that a mistyped name is not told after minutes of work."""
+    from palimpsest.core.errors import NotARecordingError
     from palimpsest.transcripts.detect import check_text
     from palimpsest.transcripts.read import expand_paths
 
     files = list(expand_paths(paths))
     for found in files:
         if found.named:
-            check_text(found.path)
+            try:
+                check_text(found.path)
+            except OSError as error:
+                reason = f"it cannot be read ({error.strerror or error})."
+                raise NotARecordingError(str(found.path), reason) from error
     return files
 
 
 def _opening(summary: Summary) -> str:
     return ",\n" if summary.totals.sessions else '{"sessions": [\n'
+
+
+def _close(summary: Summary) -> None:
+    """End the object that was begun, also when a file in the middle ends the command."""
+    if summary.totals.sessions:
+        typer.echo(_closing(summary))
 
 
 def _closing(summary: Summary) -> str:

@@ -164,9 +164,11 @@ def _notes(summary: Summary) -> Iterable[str]:
         "not use."
     )
     yield (
-        "Cost: what a request shares with the one before it at the cache-read price, the rest at "
-        f"the cache-write price.{_unpriced(summary.totals)}"
+        "Cost, at best: what a request shares with the one before it at the cache-read price, as "
+        "if no cache entry ever expired, the rest at the cache-write price."
+        f"{_unpriced(summary.totals)}"
     )
+    yield "Too large: more than fits the window less the answer's reserve and a safety margin."
     yield _estimates(summary)
     yield f"Window: {_listed(summary.windows)}."
     if summary.problems:
@@ -197,9 +199,10 @@ def _estimates(summary: Summary) -> str:
         return "Sizes are estimates; the recording holds too few counts to check them against."
     raw, corrected, p95 = (median(column) for column in zip(*summary.errors, strict=True))
     return (
-        f"Sizes are estimates, checked against {whole(summary.requests_counted)} of "
-        f"{whole(requests)} requests that the provider counted: off by {percent(raw)}, corrected "
-        f"by {percent(corrected)} (95 % of them within {percent(p95)})."
+        f"Sizes are estimates. The provider counted {whole(summary.requests_counted)} of "
+        f"{whole(requests)} requests: an uncorrected estimate misses its count by {percent(raw)} "
+        f"(median), a session's meter, which goes on from the count before, by "
+        f"{percent(corrected)} (95 % of them by at most {percent(p95)})."
     )
 
 

@@ -84,14 +84,21 @@ class Budget:
         """Whether a request of this size may be sent; exactly at a limit fits."""
         return measure.tokens <= self.largest_fitting and measure.bytes <= self.byte_limit
 
-    def reduces(self, before: Measure, after: Measure) -> bool:
+    def reduces(self, before: Measure, after: Measure, *, pressure: Measure | None = None) -> bool:
         """Whether ``after`` is a reduction of ``before`` worth saving.
 
         Every measure under pressure must become strictly smaller (tokens, if none is), and no
         measure that was within its limit may be pushed past it.
+
+        Args:
+            before: local size of the request as it is.
+            after: local size of the candidate, by the same estimate.
+            pressure: the request's size as well as is known; says which measure is under
+                pressure. None takes ``before``.
         """
-        over_bytes = 10 * before.bytes >= 9 * self.byte_limit
-        over_tokens = 10 * before.tokens >= 9 * self.input_limit or not over_bytes
+        known = before if pressure is None else pressure
+        over_bytes = 10 * known.bytes >= 9 * self.byte_limit
+        over_tokens = 10 * known.tokens >= 9 * self.input_limit or not over_bytes
         shrinks = (after.tokens < before.tokens or not over_tokens) and (
             after.bytes < before.bytes or not over_bytes
         )

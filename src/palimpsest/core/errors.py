@@ -8,6 +8,7 @@
     │  ├─ UnknownFormatError          no reader of that name
     │  ├─ NotARecordingError          the file is no recording of a known format
     │  ├─ SeveralSessionsError        the file holds several sessions; one must be named
+    │  ├─ UnwritableOutputError       the output cannot stand where it should
     │  ├─ WouldOverwriteError         the output would replace a file
     │  ├─ UnknownModelError           no provider is known by that name
     │  ├─ MissingKeyError             an environment variable that a provider needs is not set
@@ -129,6 +130,20 @@ class SeveralSessionsError(UsageError):
             "name one with --session: "
             f"{shown}{f' and {more} more' if more > 0 else ''}."
         )
+
+
+class UnwritableOutputError(UsageError):
+    """An output file cannot stand where it should; no work was done."""
+
+    code = "unwritable_output"
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.path} cannot be written: {self.reason}."
 
 
 class WouldOverwriteError(UsageError):
@@ -277,22 +292,20 @@ class ContextBudgetExceededError(RefusalError):
 
     def __str__(self) -> str:
         budget = self.budget
-        over: list[str] = []
-        if self.estimate_tokens > budget.input_limit:
-            over.append(
-                f"This request needs {self.estimate_tokens:,} tokens; {budget.input_limit:,} fit "
-                f"(window {budget.window:,} − {budget.reserved_output:,} answer − "
-                f"{budget.safety:,} safety)."
-            )
+        sizes = [
+            f"This request needs {self.estimate_tokens:,} tokens; {budget.input_limit:,} fit "
+            f"(window {budget.window:,} − {budget.reserved_output:,} answer − "
+            f"{budget.safety:,} safety)."
+        ]
         if self.estimate_bytes > budget.byte_limit:
-            over.append(
+            sizes.append(
                 f"This request holds {self.estimate_bytes:,} bytes; {budget.byte_limit:,} may be "
                 "sent at once."
             )
         history_tokens = max(0, self.estimate_tokens - self.fixed_tokens)
         return " ".join(
             [
-                *over,
+                *sizes,
                 f"{self.fixed_tokens:,} tokens are system text and tools, which compaction cannot "
                 f"shrink; {history_tokens:,} are history.",
                 *([f"Compaction did not help: {self.cause}"] if self.cause else []),

@@ -103,24 +103,27 @@ class Outline:
         prompts: messages that start a turn, ascending.
         turn_starts: prompts at which the view may be cut, ascending: all but those that would
             tear a call and its result apart.
+        replies: every reply, ascending; each starts a step.
         step_starts: replies at which a turn may be split, ascending, under the same rule.
         outputs: tool returns, ascending.
         lasting: parts that stay in effect when summarised, ascending.
         orphans: tool returns that answer no open call, ascending.
-        messages_measured: how many messages were ever measured; a preflight adds only new ones.
+        late: tool returns behind a later turn or step than their call's, with its message.
     """
 
     def __init__(self, messages: Sequence[MessageOutline] = ()) -> None:
         self.prompts: list[int] = []
         self.turn_starts: list[int] = []
+        self.replies: list[int] = []
         self.step_starts: list[int] = []
         self.outputs: list[Position] = []
         self.lasting: list[Position] = []
         self.orphans: list[Position] = []
+        self.late: list[tuple[Position, int]] = []
         self._messages: list[MessageOutline] = []
         self._tokens = [0]
         self._bytes = [0]
-        self._open_calls: dict[str, Position] = {}
+        self._open_calls: dict[str, list[Position]] = {}
         for message in messages:
             self.append(message)
 
@@ -132,6 +135,7 @@ class Outline:
             self.prompts.append(index)
             self.turn_starts.append(index)
         if message.is_reply:
+            self.replies.append(index)
             self.step_starts.append(index)
         tokens, size_bytes = message.envelope_tokens, 0
         for part_index, part in enumerate(message.parts):
@@ -146,26 +150,29 @@ class Outline:
         if part.lasting:
             self.lasting.append(position)
         if part.kind == "tool_call":
-            self._open_calls[part.call_id] = position
+            self._open_calls.setdefault(part.call_id, []).append(position)
         elif part.kind == "tool_return":
             self.outputs.append(position)
-            call = self._open_calls.pop(part.call_id, None)
-            if call is None:
-                self.orphans.append(position)
-            else:
-                _forbid_after(self.turn_starts, call.message)
-                _forbid_after(self.step_starts, call.message)
+            self._answer(position, part.call_id)
+
+    def _answer(self, position: Position, call_id: str) -> None:
+        calls = self._open_calls.get(call_id)
+        if not calls:
+            self.orphans.append(position)
+            return
+        call = calls.pop(0)
+        if not calls:
+            del self._open_calls[call_id]
+        tears_turn = _forbid_after(self.turn_starts, call.message)
+        tears_step = _forbid_after(self.step_starts, call.message)
+        if tears_turn or tears_step:
+            self.late.append((position, call.message))
 
     def __len__(self) -> int:
         return len(self._messages)
 
     def __getitem__(self, index: int) -> MessageOutline:
         return self._messages[index]
-
-    @property
-    def messages_measured(self) -> int:
-        """Messages measured so far: equal to the length, whatever was asked of the outline."""
-        return len(self._messages)
 
     def part(self, position: Position) -> Part:
         """Give the part at a position."""
@@ -194,10 +201,12 @@ class Outline:
 
     def unanswered(self) -> Sequence[Position]:
         """Give the calls that have no result yet, oldest first."""
-        return sorted(self._open_calls.values())
+        return sorted(call for calls in self._open_calls.values() for call in calls)
 
 
-def _forbid_after(cuts: list[int], message: int) -> None:
+def _forbid_after(cuts: list[int], message: int) -> bool:
     """Remove the cuts that would part the call in ``message`` from the result just added."""
+    count = len(cuts)
     while cuts and cuts[-1] > message:
         cuts.pop()
+    return len(cuts) < count

@@ -220,7 +220,8 @@ class Preflight:
         cut: the cut being summarised, or last summarised.
         relieved: relief was tried.
         failure: why the last generation came to nothing, as a sentence, or empty.
-        failed: it gave no summary at all (one that did not reduce is no failure).
+        failed: a generation of this preflight gave no summary at all (one that did not reduce is
+            no failure); no split follows then, whatever a fallback came to.
         no_cut: why the planner found no cut last, as a sentence, or empty.
         fell_back: the failed generation was already tried extractively.
     """
@@ -304,7 +305,8 @@ def step(state: Preflight, outcome: Outcome) -> Preflight:
         case NothingToRelieve():
             return _leave(replace(state, relieved=True))
         case Generated(candidate=candidate):
-            if state.budget.reduces(state.reading.comparable, candidate):
+            reading = state.reading
+            if state.budget.reduces(reading.comparable, candidate, pressure=reading.pressure):
                 return replace(state, effect=Save())
             return _leave(replace(state, failure="the summary did not reduce the request."))
         case GenerationFailed(cause=cause):
@@ -326,7 +328,6 @@ def _summarise(state: Preflight, cut: Cut) -> Preflight:
         generations=state.generations + 1,
         fell_back=False,
         failure="",
-        failed=False,
         effect=Summarise(cut=cut),
     )
 
@@ -339,7 +340,7 @@ def _without_cut(state: Preflight, no_cut: NoCut) -> Preflight:
 
 
 def _after_save(state: Preflight, saved: Saved) -> Preflight:
-    state = replace(state, saved=state.saved + 1, reading=saved.reading, failure="", failed=False)
+    state = replace(state, saved=state.saved + 1, reading=saved.reading, failure="")
     if saved.cancelled:
         return replace(state, effect=Stop(why="cancelled"))
     if state.fits:

@@ -129,9 +129,8 @@ def plan_trim(view: View, *, excess_tokens: int, excess_bytes: int) -> TrimPlan 
     Returns:
         The plan, or None when no output is large enough to be worth a notice.
     """
-    largest = max(
-        _shown_outputs(view), key=lambda output: (_tokens(view, output), output), default=None
-    )
+    trimmable = (at for at in _shown_outputs(view) if view.outline.part(at).clearable)
+    largest = max(trimmable, key=lambda at: (_tokens(view, at), at), default=None)
     if largest is None:
         return None
     content = view.outline.part(largest).content
@@ -174,7 +173,7 @@ def _sized(view: View) -> Iterator[tuple[Position, int]]:
 
 def _may_clear(view: View, settings: PruningSettings, position: Position) -> bool:
     part = view.outline.part(position)
-    newest_step = view.outline.step_starts[-1] if view.outline.step_starts else 0
+    newest_step = view.outline.replies[-1] if view.outline.replies else 0
     return (
         part.clearable
         and position.message < newest_step

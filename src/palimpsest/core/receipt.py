@@ -166,9 +166,9 @@ def _file(fact: FileFact) -> tuple[str, str, int]:
 
 
 def _outcome(exit_code: int | Literal["unknown"], failed: bool, test_line: str) -> str:
-    told = "failed" if failed else "no exit code"
+    told = "failed" if failed else ""
     outcome = told if exit_code == "unknown" else f"exit {exit_code}"
-    return f"{outcome}; {test_line}" if test_line else outcome
+    return "; ".join(part for part in (outcome, test_line) if part)
 
 
 def _facts(items: Iterable[tuple[str, str, int]], view: str) -> Facts:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import TypeAlias
 
 from palimpsest.core.errors import InvalidRecordError
 from palimpsest.core.excerpt import Json
-from palimpsest.core.outline import Outline, Position
+from palimpsest.core.outline import Content, Outline, Position
 from palimpsest.core.records import Checkpoint, Clearing, Record, Restore, SummaryUsage, Trim
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -112,8 +113,13 @@ def read_records(value: Json) -> tuple[Record, ...]:
         raise InvalidRecordError("records", "the list", "is missing")
     loaded: list[Record] = []
     checkpoints: list[Checkpoint] = []
+    seen: set[str] = set()
     for number, item in enumerate(value):
-        record = _record(_Fields(_numbered(number), item), checkpoints)
+        fields = _Fields(_numbered(number), item)
+        record = _record(fields, checkpoints)
+        if record.id in seen:
+            raise fields.invalid("id", "stands twice")
+        seen.add(record.id)
         if record.kind == "checkpoint":
             checkpoints.append(record)
         loaded.append(record)
@@ -155,16 +161,35 @@ def check_record(
         case Checkpoint():
             check_checkpoint(record, checkpoints, outline, name=name)
         case Clearing():
-            if not record.placeholders:
-                raise InvalidRecordError(name, "placeholders", "are empty")
-            for position, _ in record.placeholders:
-                _require_output(position, outline, name)
+            _check_clearing(record, outline, name)
         case Trim():
-            _require_output(record.position, outline, name)
+            _check_trim(record, outline, name)
         case Restore():
             known = {checkpoint.id for checkpoint in checkpoints}
             if record.active is not None and record.active not in known:
                 raise InvalidRecordError(name, "active", "names no checkpoint of the session")
+
+
+def _check_clearing(clearing: Clearing, outline: Outline, name: str) -> None:
+    if not clearing.placeholders:
+        raise InvalidRecordError(name, "placeholders", "are empty")
+    positions = [position for position, _ in clearing.placeholders]
+    for position in positions:
+        _output_at(position, outline, name)
+    if any(one >= two for one, two in pairwise(positions)):
+        raise InvalidRecordError(name, "placeholders", "are not in ascending order")
+
+
+def _check_trim(trim: Trim, outline: Outline, name: str) -> None:
+    """Refuse what cannot be true: a view that weighs less than the text it shows."""
+    content = _output_at(trim.position, outline, name)
+    shown = trim.head_characters + trim.tail_characters
+    if shown >= content.characters:
+        raise InvalidRecordError(name, "head_characters", "and tail leave nothing out")
+    if not shown <= 4 * trim.shown_tokens:
+        raise InvalidRecordError(name, "shown_tokens", "is less than the shown text has")
+    if not shown <= trim.shown_bytes:
+        raise InvalidRecordError(name, "shown_bytes", "is less than the shown text has")
 
 
 def check_checkpoint(
@@ -196,8 +221,8 @@ def check_checkpoint(
         )
     if earlier and count < earlier[-1].history_message_count:
         raise InvalidRecordError(name, "history_message_count", "is less than one before it")
-    cuts = outline.step_starts if checkpoint.split else outline.turn_starts
-    if cut not in cuts:
+    starts = outline.replies if checkpoint.split else outline.prompts
+    if cut not in starts:
         boundary = "a step" if checkpoint.split else "a turn"
         raise InvalidRecordError(name, "first_kept_message_index", f"does not start {boundary}")
 
@@ -301,7 +326,7 @@ class _Fields:
         return self.checked(field, self.value(field), lambda _: True, "is no text")
 
     def uuid(self, field: str) -> str:
-        return self.checked(field, self.value(field), _is_uuid, "is no UUID")
+        return self.checked(field, self.value(field), _is_uuid, "is no UUID").lower()
 
     def count(self, field: str) -> int:
         return self._count(field, self.value(field))
@@ -339,10 +364,10 @@ def _is_uuid(value: Json) -> bool:
     return isinstance(value, str) and _UUID.fullmatch(value.lower()) is not None
 
 
-def _require_output(position: Position, outline: Outline, name: str) -> None:
-    if (
-        position.message >= len(outline)
-        or position.part >= len(outline[position.message].parts)
-        or outline.part(position).content is None
-    ):
-        raise InvalidRecordError(name, "position", f"{list(position)} is no tool result")
+def _output_at(position: Position, outline: Outline, name: str) -> Content:
+    known = position.message < len(outline)
+    if known and position.part < len(outline[position.message].parts):
+        part = outline.part(position)
+        if part.content is not None and part.clearable:
+            return part.content
+    raise InvalidRecordError(name, "position", f"{list(position)} is no clearable tool result")

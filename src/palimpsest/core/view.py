@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Literal, TypeAlias
 
 from palimpsest.core.budget import NOTHING, Measure
@@ -111,12 +112,17 @@ class View:
         self._head = NOTHING
         if state.checkpoint is not None:
             self._place(state.checkpoint)
-        self._edited = sorted(state.cleared.keys() | state.trimmed.keys())
+        # Edits before the cut are not shown, so they weigh nothing.
+        live = (at for at in state.cleared.keys() | state.trimmed.keys() if at.message >= self.cut)
+        self._edited = sorted(live)
         self._saved_tokens, self._saved_bytes = [0], [0]
         for position in self._edited:
             saved = self._saving(position)
             self._saved_tokens.append(self._saved_tokens[-1] + saved.tokens)
             self._saved_bytes.append(self._saved_bytes[-1] + saved.bytes)
+        self._mended_at = 0
+        self._mended: list[int] = []
+        self._mended_tokens, self._mended_bytes = [0], [0]
 
     def _place(self, checkpoint: Checkpoint) -> None:
         self.cut = checkpoint.first_kept_message_index
@@ -132,58 +138,69 @@ class View:
                 tokens=message.envelope_tokens + sum(part.tokens for part in parts),
                 bytes=sum(part.bytes for part in parts),
             )
+            for repair in self._folded_repairs(row):
+                self._head += repair_size(repair.tool_name, repair.call_id)
 
     def _saving(self, position: Position) -> Measure:
         content = self.outline.part(position).content or Content(characters=0, tokens=0, bytes=0)
-        trim = self.state.trimmed.get(position)
         placeholder = self.state.cleared.get(position)
         if placeholder is not None:
             shown = Measure(tokens=text_tokens(placeholder), bytes=text_bytes(placeholder))
-        elif trim is not None:
-            shown = Measure(tokens=trim.shown_tokens, bytes=trim.shown_bytes)
         else:
-            shown = Measure(tokens=content.tokens, bytes=content.bytes)
+            trim = self.state.trimmed[position]
+            shown = Measure(tokens=trim.shown_tokens, bytes=trim.shown_bytes)
         return Measure(tokens=content.tokens - shown.tokens, bytes=content.bytes - shown.bytes)
 
     def measure_between(self, start: int, stop: int) -> Measure:
         """Give the size of the shown messages ``start <= index < stop``, edits applied.
 
-        The checkpoint plays no part: messages before the cut are measured as if shown.
+        The checkpoint plays no part: messages before the cut are measured as they were stored.
         """
         whole = self.outline.measure_between(start, stop)
         first = last = 0
         if self._edited:
             first = bisect_left(self._edited, Position(start, 0))
             last = bisect_left(self._edited, Position(stop, 0))
-        repaired = self._repaired_between(start, stop)
-        hidden = self._hidden_between(start, stop)
+        self._mend()
+        mended_first = mended_last = 0
+        if self._mended:
+            mended_first = bisect_left(self._mended, start)
+            mended_last = bisect_left(self._mended, stop)
         return Measure(
             tokens=whole.tokens
             - (self._saved_tokens[last] - self._saved_tokens[first])
-            + repaired.tokens
-            - hidden.tokens,
+            + (self._mended_tokens[mended_last] - self._mended_tokens[mended_first]),
             bytes=whole.bytes
             - (self._saved_bytes[last] - self._saved_bytes[first])
-            + repaired.bytes
-            - hidden.bytes,
+            + (self._mended_bytes[mended_last] - self._mended_bytes[mended_first]),
         )
 
-    def _repaired_between(self, start: int, stop: int) -> Measure:
-        total = NOTHING
-        for call in self.unanswered():
-            if start <= call.message < stop:
-                total += repair_measure(self.outline.part(call))
-        return total
+    def _mend(self) -> None:
+        """Sum up what repairs add and hidden orphans take away; anew once the outline grew."""
+        if self._mended_at == len(self.outline):
+            return
+        self._mended_at = len(self.outline)
+        changes = [
+            (call.message, repair_measure(self.outline.part(call))) for call in self.unanswered()
+        ]
+        changes += [(at.message, self._hiding(at)) for at in self._unasked()]
+        changes.sort(key=lambda change: change[0])
+        self._mended = [message for message, _ in changes]
+        self._mended_tokens = [0, *accumulate(size.tokens for _, size in changes)]
+        self._mended_bytes = [0, *accumulate(size.bytes for _, size in changes)]
 
-    def _hidden_between(self, start: int, stop: int) -> Measure:
-        total = NOTHING
-        for orphan in self.outline.orphans:
-            if start <= orphan.message < stop:
-                part, saved = self.outline.part(orphan), NOTHING
-                if orphan in self.state.cleared or orphan in self.state.trimmed:
-                    saved = self._saving(orphan)
-                total += Measure(tokens=part.tokens - saved.tokens, bytes=part.bytes - saved.bytes)
-        return total
+    def _unasked(self) -> list[Position]:
+        """Give the tool returns that no call of the view asks for."""
+        late = [at for at, call in self.outline.late if call < self.cut <= at.message]
+        return [*self.outline.orphans, *late] if late else self.outline.orphans
+
+    def _hiding(self, orphan: Position) -> Measure:
+        part, saved = self.outline.part(orphan), NOTHING
+        if orphan.message >= self.cut and (
+            orphan in self.state.cleared or orphan in self.state.trimmed
+        ):
+            saved = self._saving(orphan)
+        return Measure(tokens=saved.tokens - part.tokens, bytes=saved.bytes - part.bytes)
 
     def measure(self) -> Measure:
         """Give the size of the whole view, without system text and tools of the request."""
@@ -218,7 +235,9 @@ class View:
         """
         checkpoint = self.state.checkpoint
         if checkpoint is not None:
-            yield from self._folded_rows()
+            for folded in self._folded_rows():
+                yield folded
+                yield from self._folded_repairs(folded)
             yield SummaryRow(
                 checkpoint=checkpoint.id, summarised_before=self.cut, text=checkpoint.summary
             )
@@ -242,8 +261,22 @@ class View:
         for index, parts in folded.items():
             yield FoldedRow(index=index, parts=tuple(parts))
 
+    def _folded_repairs(self, row: FoldedRow) -> Iterator[RepairRow]:
+        """Yield a stand-in for each folded call whose result is not folded too."""
+        message = self.outline[row.index]
+        for part in (message.parts[index] for index in row.parts):
+            if part.kind == "tool_call" and not self._answered_before_cut(part.call_id, row.index):
+                yield RepairRow(index=row.index, call_id=part.call_id, tool_name=part.tool_name)
+
+    def _answered_before_cut(self, call_id: str, call: int) -> bool:
+        return any(
+            self.outline.part(at).call_id == call_id
+            for at in self.outline.lasting
+            if call < at.message < self.cut and self.outline.part(at).kind == "tool_return"
+        )
+
     def _edits(self) -> dict[int, list[Edit]]:
-        orphans = {orphan for orphan in self.outline.orphans if orphan.message >= self.cut}
+        orphans = {at for at in self._unasked() if at.message >= self.cut}
         edits: dict[int, list[Edit]] = {}
         for position in sorted({*self._edited, *orphans}):
             if position.message >= self.cut:
@@ -271,7 +304,12 @@ def summary_measure(summary: str) -> Measure:
 
 def repair_measure(call: Part) -> Measure:
     """Give the size of the stand-in result for a call."""
-    texts = (REPAIR_TEXT, call.tool_name, call.call_id)
+    return repair_size(call.tool_name, call.call_id)
+
+
+def repair_size(tool_name: str, call_id: str) -> Measure:
+    """Give the size of the stand-in result for a call of that name and id."""
+    texts = (REPAIR_TEXT, tool_name, call_id)
     return Measure(
         tokens=MESSAGE_TOKENS + sum(map(text_tokens, texts)), bytes=sum(map(text_bytes, texts))
     )

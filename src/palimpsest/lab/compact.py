@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import assert_never
 
 from palimpsest.core.atoms import string_leaves
 from palimpsest.core.budget import Budget, default_max_output
@@ -152,7 +153,7 @@ def _compacted_view(view: View) -> CompactedView:
 def _figures(before: View, after: View, setting: Setting) -> CompactionFigures:
     outline, cut = before.outline, after.cut
     turns = outline.turns_before(cut)
-    steps = sum(step < cut for step in outline.step_starts)
+    steps = sum(step < cut for step in outline.replies)
     return CompactionFigures(
         trigger="manual",
         tokens_before=setting.request_tokens(before.measure()),
@@ -162,7 +163,7 @@ def _figures(before: View, after: View, setting: Setting) -> CompactionFigures:
         turns_summarised=turns,
         turns_kept=len(outline.prompts) - turns,
         steps_summarised=steps,
-        steps_kept=len(outline.step_starts) - steps,
+        steps_kept=len(outline.replies) - steps,
         outputs_cleared=sum(position.message >= cut for position in after.state.cleared),
         duration_ms=0,
         cost_usd=0.0,
@@ -177,9 +178,11 @@ def _text(view: View, measured: Measured) -> str:
 
 def _texts(row: Excerpt) -> list[str]:
     match row.kind:
+        case "user_text" | "injected_text" | "assistant_text" | "tool_result" | "feedback":
+            return [row.text]
         case "tool_call":
             return [row.tool_name, *string_leaves(row.arguments)]
         case "marker":
             return []
         case _:
-            return [row.text]
+            assert_never(row)

@@ -126,7 +126,7 @@ FIGURES = (
         show=lambda result, _, number: number(result.prefix_breaks),
     ),
     Figure(
-        name="over window",
+        name="too large",
         meaning="Requests that do not fit the window, after the answer and a safety margin.",
         show=lambda result, _, number: number(result.over_window),
     ),
@@ -174,7 +174,9 @@ def headline(totals: Totals, number: Number) -> list[str]:
     cost = ""
     if ours.cost_usd is not None:
         known = "" if totals.priced_sessions == totals.sessions else ", where prices are known"
-        cost = f" and costs {usd(ours.cost_usd)} instead of {usd(everything.cost_usd)}{known}"
+        cost = (
+            f" and costs at best {usd(ours.cost_usd)} instead of {usd(everything.cost_usd)}{known}"
+        )
     sentences.append(
         f"Palimpsest sends {_share(ours, everything)} of that{cost}, with "
         f"{_count(ours.prunings, 'pruning', number)} and "

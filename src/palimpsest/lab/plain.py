@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 
+_DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
 
 def plain(text: str) -> str:
     """Make recorded text harmless to show: no control, no bidirectional override.
@@ -13,7 +15,7 @@ def plain(text: str) -> str:
     return "".join(
         "\ufffd" if unicodedata.category(c) in {"Cc", "Cs"} and c not in "\n\t" else c
         for c in text.replace("\r\n", "\n")
-        if not ("\u202a" <= c <= "\u202e" or "\u2066" <= c <= "\u2069")
+        if c not in _DIRECTIONS
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from functools import cached_property
 from typing import NamedTuple
 
@@ -25,6 +26,10 @@ class _Rates(NamedTuple):
     cache_read: float
     cache_write: float
     output: float
+
+
+SMALLEST_WINDOW = 1_000
+"""Tokens; in less than this not even a summary has room."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,9 @@ def find_pricing(model: str) -> Pricing | None:
         provider, found, name = model.partition(separator)
         if found and (pricing := _find(name, provider)) is not None:
             return pricing
-    return _find(model, None)
+    # A gateway writes its own name in front; Bedrock writes the maker's, and a version behind.
+    bare = model.rpartition("/")[2]
+    return _find(model, None) or _find(bare, None) or _find(bare, "aws")
 
 
 def choose_pricing(*, asked: str | None, recorded: str | None) -> Pricing | None:
@@ -112,13 +119,28 @@ def choose_pricing(*, asked: str | None, recorded: str | None) -> Pricing | None
         return find_pricing(recorded) if recorded else None
     pricing = find_pricing(asked)
     if pricing is None:
-        raise InvalidSettingError("model", asked, "a model that the price table knows")
+        raise InvalidSettingError(
+            "model", asked, f"a model that the price table knows{_hint(asked)}"
+        )
     return pricing
 
 
+def _hint(asked: str) -> str:
+    names = {model.id for provider in get_snapshot().providers for model in provider.models}
+    close = get_close_matches(asked.rpartition(":")[2].lower(), sorted(names), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
 def resolve_window(asked: int | None, pricing: Pricing | None) -> tuple[int, str]:
-    """Give the context window to assume, in tokens, and where it comes from."""
+    """Give the context window to assume, in tokens, and where it comes from.
+
+    Raises:
+        InvalidSettingError: the window that was asked for could hold no conversation.
+    """
     if asked is not None:
+        if asked < SMALLEST_WINDOW:
+            expected = f"a positive whole number of at least {SMALLEST_WINDOW:,}"
+            raise InvalidSettingError("window", asked, expected)
         return asked, "as asked"
     if pricing is not None and pricing.window is not None:
         return pricing.window, f"price table, {pricing.name}"

@@ -20,6 +20,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from palimpsest._version import __version__
+from palimpsest.core.errors import UnwritableOutputError
 from palimpsest.core.excerpt import Json
 from palimpsest.lab.figures import FIGURES, headline, percent, usd, whole
 from palimpsest.lab.plain import plain
@@ -61,6 +62,19 @@ class _Compaction:
     label: str
     done: SimulatedCompaction
     need: Need
+
+
+def check_page(path: Path) -> None:
+    """Refuse to write a page over a file that is none.
+
+    Raises:
+        UnwritableOutputError: another file stands there.
+    """
+    if path.exists():
+        with path.open("rb") as file:
+            head = file.read(64).lstrip().lower()
+        if head and not head.startswith(b"<!doctype html"):
+            raise UnwritableOutputError(str(path), "a file that is no page stands there")
 
 
 class Report:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
+import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -88,7 +90,12 @@ def _elsewhere(
 ) -> Generator[_Results, None, None]:
     # Forking a process that draws a progress bar from a thread may hang: start afresh.
     others = multiprocessing.active_children()
-    executor = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"))
+    executor = ProcessPoolExecutor(
+        jobs,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=signal.signal,
+        initargs=(signal.SIGINT, signal.SIG_IGN),
+    )
     try:
         yield _in_order(executor, iter(files), settings, ahead=2 * jobs)
     except BrokenProcessPool as error:
@@ -113,11 +120,28 @@ def _in_order(
     waiting = deque[tuple[FoundPath, Future[list[SessionReplay]]]]()
     while True:
         for found in islice(files, ahead - len(waiting)):
-            waiting.append((found, executor.submit(_all_sessions, found, settings)))
+            with _interrupts_held():  # it may start a process
+                waiting.append((found, executor.submit(_all_sessions, found, settings)))
         if not waiting:
             return
         found, future = waiting.popleft()
         yield found, future.result
+
+
+@contextmanager
+def _interrupts_held() -> Generator[None, None, None]:
+    """Keep a terminal's Ctrl+C from processes that start here, before they can ignore it.
+
+    They inherit the block; this process takes the interrupt afterwards, and ends them.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _all_sessions(found: FoundPath, settings: StreamSettings) -> list[SessionReplay]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import math
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -33,16 +32,20 @@ def as_list(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []
 
 
+_LARGEST_COUNT = 2**53
+"""Beyond this a JSON number is no exact count."""
+
+
 def as_text(value: Json) -> str:
     """The string itself, or an empty one for anything else."""
     return value if isinstance(value, str) else ""
 
 
 def as_count(value: Json) -> int:
-    """A whole number ≥ 0; 0 for anything that is none."""
+    """A whole number ≥ 0; 0 for anything that is none, or too large to count anything."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return 0
-    return max(0, int(value)) if math.isfinite(value) else 0
+    return int(value) if 0 <= value <= _LARGEST_COUNT else 0
 
 
 def as_time(value: Json) -> datetime:

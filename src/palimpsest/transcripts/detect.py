@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from palimpsest.core.errors import NotARecordingError
@@ -60,7 +59,7 @@ def _is_text(head: bytes) -> bool:
 
 def line_format(path: Path) -> LineFormat | None:
     """The format of a line file, told from its first lines; None for any other file."""
-    for entry in islice(read_entries(path, []), _SNIFFED_LINES):
+    for entry in read_entries(path, [], most_lines=_SNIFFED_LINES):
         kind = as_text(entry.value.get("type"))
         if kind in _CLAUDE_TYPES and _CLAUDE_KEYS & entry.value.keys():
             return "claude-code"

@@ -89,6 +89,20 @@ class Built:
     origins: list[list[Origin]]
 
 
+def named_apart(found: Sequence[Built]) -> Sequence[Built]:
+    """Give the sessions of one file distinct ids: one that repeats gets ``~2``, ``~3``, …."""
+    names = set[str]()
+    times = Counter[str]()
+    for built in found:
+        name = recorded = built.recording.session_id
+        while name in names:
+            times[recorded] += 1
+            name = f"{recorded}~{times[recorded] + 1}"
+        names.add(name)
+        built.recording.session_id = name
+    return found
+
+
 class HistoryBuilder:
     """Takes records in order and makes messages of them.
 

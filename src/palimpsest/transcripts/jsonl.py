@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic_core import from_json
@@ -27,17 +28,24 @@ class Entry(NamedTuple):
     value: Record
 
 
-def read_entries(path: Path, problems: list[Problem]) -> Iterator[Entry]:
+def read_entries(
+    path: Path, problems: list[Problem], *, most_lines: int | None = None
+) -> Iterator[Entry]:
     """Every object of the file in order, one line in memory at a time.
 
     Objects glued together on one line are all recovered, text that is no UTF-8 is replaced by
     U+FFFD; both are reported to ``problems`` as repaired, a line that cannot be read as lost.
 
+    Args:
+        path: the file.
+        problems: what was damaged is added here.
+        most_lines: stop after so many lines, blank and damaged ones counted; None reads all.
+
     Raises:
         OSError: the file cannot be read.
     """
     with path.open("rb") as file:
-        for number, raw in enumerate(file, start=1):
+        for number, raw in enumerate(islice(file, most_lines), start=1):
             line = raw.removeprefix(_BOM) if number == 1 else raw
             if not line.strip():
                 continue

@@ -24,6 +24,7 @@ from palimpsest.transcripts.detect import (
     line_format,
     results_in,
 )
+from palimpsest.transcripts.history import named_apart
 from palimpsest.transcripts.jsonl import read_documents
 from palimpsest.transcripts.recording import Problem
 
@@ -126,9 +127,13 @@ def read_sessions(path: Path, format: str | None) -> list[DocumentSession]:
 
 def _with_messages(path: Path, found: list[Built], known: Format | None) -> list[Built]:
     if any(built.recording.messages for built in found):
-        return found
+        return list(named_apart(found))
     asked = f" of the format {known}" if known else ""
     raise NotARecordingError(str(path), f"it holds no message{asked}.")
+
+
+def _known() -> str:
+    return f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
 
 
 def _built_document(path: Path, document: Json, format: str | None) -> list[Built]:
@@ -142,7 +147,7 @@ def _built_document(path: Path, document: Json, format: str | None) -> list[Buil
         case anthropic_messages.FORMAT:
             return anthropic_messages.read(path, document)
         case _:
-            raise NotARecordingError(str(path), "its JSON has no known shape.")
+            raise NotARecordingError(str(path), f"its JSON has none of the shapes of {_known()}.")
 
 
 def expand_paths(arguments: Iterable[str | Path]) -> Iterator[FoundPath]:
@@ -154,10 +159,12 @@ def expand_paths(arguments: Iterable[str | Path]) -> Iterator[FoundPath]:
     Raises:
         NotARecordingError: an argument names nothing.
     """
-    seen = set[Path]()
+    seen = set[str]()
     for argument in arguments:
+        if not str(argument):
+            raise NotARecordingError("''", "the name is empty.")
         for found in _expanded(Path(argument)):
-            key = found.path.resolve()
+            key = os.path.realpath(found.path)
             if key not in seen:
                 seen.add(key)
                 yield found
@@ -169,7 +176,7 @@ def _expanded(path: Path) -> Iterator[FoundPath]:
     elif path.exists() or not glob.has_magic(str(path)):
         yield FoundPath(path, named=True)
     else:
-        matches = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
+        matches = _matches(path)
         if not matches:
             raise NotARecordingError(str(path), "nothing matches the pattern.")
         for match in matches:
@@ -177,6 +184,13 @@ def _expanded(path: Path) -> Iterator[FoundPath]:
                 yield from _walked(match)
             elif match.suffix in _SUFFIXES:
                 yield FoundPath(match, named=False)
+
+
+def _matches(pattern: Path) -> list[Path]:
+    try:
+        return sorted(Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor))))
+    except ValueError as error:
+        raise NotARecordingError(str(pattern), f"the pattern is none ({error}).") from error
 
 
 def _walked(folder: Path) -> Iterator[FoundPath]:

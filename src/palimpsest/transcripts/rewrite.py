@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from palimpsest.core.errors import NotARecordingError
 from palimpsest.transcripts import claude_code, pi
 from palimpsest.transcripts.content import as_count, as_list, as_record, as_text, compact_json
+from palimpsest.transcripts.history import named_apart
 from palimpsest.transcripts.read import read_sessions
 from palimpsest.transcripts.view import CompactedView, KeptRecord, kept_content, kept_records
 
@@ -50,7 +51,7 @@ def rewrite(recording: Recording, view: CompactedView, out: TextIO) -> None:
 
 
 def _same(recording: Recording, found: Sequence[Built]) -> Built:
-    for built in found:
+    for built in named_apart(found):
         again = built.recording
         if again.session_id == recording.session_id and len(again.messages) == len(
             recording.messages
@@ -103,7 +104,7 @@ def _claude_lines(values: Sequence[Record], built: Built, view: CompactedView) -
         message = as_record(value.get("message"))
         if message:
             content = kept_content(message.get("content"), record)
-            value["message"] = {**message, "content": content}
+            value["message"] = {**_uncounted(message), "content": content}
         value.pop("logicalParentUuid", None)
         value["parentUuid"] = parent
         parent = as_text(value.get("uuid")) or parent
@@ -137,7 +138,9 @@ def _pi_lines(values: Sequence[Record], built: Built, view: CompactedView) -> It
         yield entry
     for record in kept:
         value = dict(values[record.entry])
-        message = as_record(value.get("message"))
+        message = _uncounted(as_record(value.get("message")))
+        if message:
+            value["message"] = message
         if None in record.cleared:
             text: list[Json] = [{"type": "text", "text": record.cleared[None]}]
             cleared = {key: item for key, item in message.items() if key != "details"}
@@ -146,6 +149,21 @@ def _pi_lines(values: Sequence[Record], built: Built, view: CompactedView) -> It
             value["parentId"] = parent
             parent = as_text(value.get("id")) or parent
         yield value
+
+
+def _uncounted(message: Record) -> Record:
+    """A message with its usage at zero: the provider counted a context that is gone."""
+    usage = message.get("usage")
+    if not isinstance(usage, dict):
+        return message
+    return {**message, "usage": _zeroed(usage)}
+
+
+def _zeroed(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {key: _zeroed(item) for key, item in value.items()}
+    is_count = isinstance(value, int | float) and not isinstance(value, bool)
+    return 0 if is_count else value
 
 
 def _write_document(recording: Recording, view: CompactedView, out: TextIO) -> None:

@@ -31,6 +31,17 @@ FORMAT = "swe-agent"
 _MARKUP = re.compile(r"\s*(?:<command>|```[a-z]*)?\s*(?:</command>|```)?\s*")
 
 
+# Commands of SWE-agent's own file viewer; what an edit changes is the file that is open.
+_FILE_COMMANDS = frozenset({"open", "create"})
+_OWN_COMMANDS = frozenset(
+    {
+        *_FILE_COMMANDS,
+        *("edit", "goto", "scroll_up", "scroll_down", "submit"),
+        *("find_file", "search_dir", "search_file"),
+    }
+)
+
+
 def read(path: Path, document: Json) -> list[Built]:
     """The one session of a trajectory: ``history``, which is what the model saw."""
     fields = as_record(document)
@@ -85,6 +96,16 @@ def _add_history(builder: HistoryBuilder, history: list[Json]) -> str:
     return "\n\n".join(system)
 
 
+def _tool_of(action: str) -> tuple[str, dict[str, str]]:
+    """Tell the agent's own commands, which look like a shell's, from the shell's."""
+    word, _, rest = action.strip().partition(" ")
+    if word in _FILE_COMMANDS and rest:
+        return word, {"path": rest.split()[0], "arguments": rest}
+    if word in _OWN_COMMANDS:
+        return word, {"arguments": rest}
+    return "bash", {"command": action}
+
+
 def _reply_parts(message: Record, call_id: str) -> tuple[list[ModelResponsePart], str]:
     """Thought and command of a reply, and the id of the call (empty where there is none).
 
@@ -96,5 +117,6 @@ def _reply_parts(message: Record, call_id: str) -> tuple[list[ModelResponsePart]
     rest = content.replace(thought.strip(), "", 1).replace(action.strip(), "", 1)
     if not action.strip() or not _MARKUP.fullmatch(rest):
         return [TextPart(content=content)], ""
-    call = ToolCallPart(tool_name="bash", args={"command": action}, tool_call_id=call_id)
+    name, arguments = _tool_of(action)
+    call = ToolCallPart(tool_name=name, args=arguments, tool_call_id=call_id)
     return ([TextPart(content=thought), call] if thought else [call]), call_id
