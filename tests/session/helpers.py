@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from pydantic_ai import Agent
@@ -18,6 +19,7 @@ from palimpsest.session.approvals import Approvals
 from palimpsest.session.events import SessionEvent
 from palimpsest.session.memory import MemoryStore
 from palimpsest.session.settings import SessionSettings
+from palimpsest.session.skills import DirectorySkills
 from palimpsest.session.store import SessionHeader, Store
 from palimpsest.testing import Call, FrozenClock, Reply, ScriptedModel
 
@@ -72,10 +74,14 @@ async def rig(
     summarizer: Any = "extractive",
     instructions: str = "Rules",
     first_id: int = 0,
+    skill_directories: tuple[str, ...] = (),
+    max_output: int = 1_024,
+    byte_limit: int | None = None,
+    scripted: ScriptedModel | None = None,
     **model: Any,
 ) -> Rig:
     """Open a session over a scripted model; ``read`` gives as many characters as asked."""
-    scripted = ScriptedModel(script, window=window, **model)
+    scripted = scripted or ScriptedModel(script, window=window, **model)
     held: Store = store or MemoryStore(HEADER)
     runs: list[str] = []
 
@@ -99,11 +105,12 @@ async def rig(
         model=resolve_model(scripted),
         build_agent=build,
         settings=SessionSettings(
-            limits=LimitChoices(window=window, max_output=1_024),
+            limits=LimitChoices(window=window, max_output=max_output, byte_limit=byte_limit),
             summarizer=summarizer,
             engine=engine or EngineSettings(),
         ),
         environment=CountingEnvironment(first_id),
+        skills=DirectorySkills(cwd=Path(), directories=skill_directories),
     )
     found = Rig(session=session, model=scripted, store=held, tool_runs=runs)
     session.subscribe(found.events.append)
