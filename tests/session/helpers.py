@@ -12,7 +12,7 @@ from pydantic_ai import Agent
 from pydantic_ai.capabilities import HandleDeferredToolCalls
 
 from palimpsest.models.engine import EngineSettings
-from palimpsest.models.limits import LimitChoices
+from palimpsest.models.limits import NO_CHOICES, LimitChoices
 from palimpsest.models.resolve import resolve_model
 from palimpsest.session.agent_session import AgentSession
 from palimpsest.session.approvals import Approvals
@@ -77,11 +77,14 @@ async def rig(
     skill_directories: tuple[str, ...] = (),
     max_output: int = 1_024,
     byte_limit: int | None = None,
+    calibrates: bool = True,
+    choose_limits: bool = True,
     scripted: ScriptedModel | None = None,
     **model: Any,
 ) -> Rig:
     """Open a session over a scripted model; ``read`` gives as many characters as asked."""
     scripted = scripted or ScriptedModel(script, window=window, **model)
+    chosen = LimitChoices(window=window, max_output=max_output, byte_limit=byte_limit)
     held: Store = store or MemoryStore(HEADER)
     runs: list[str] = []
 
@@ -105,9 +108,10 @@ async def rig(
         model=resolve_model(scripted),
         build_agent=build,
         settings=SessionSettings(
-            limits=LimitChoices(window=window, max_output=max_output, byte_limit=byte_limit),
+            limits=chosen if choose_limits else NO_CHOICES,
             summarizer=summarizer,
             engine=engine or EngineSettings(),
+            calibrates=calibrates,
         ),
         environment=CountingEnvironment(first_id),
         skills=DirectorySkills(cwd=Path(), directories=skill_directories),
