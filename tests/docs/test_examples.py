@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.chat_server import chat_server
 from tests.lab.long_recordings import long_texts
 
 ROOT = Path(__file__).parents[2]
@@ -112,9 +113,17 @@ def test_a_target_of_the_manual_is_there(page: str, command: str) -> None:
 
 @pytest.mark.parametrize(("page", "code"), blocks("python"))
 def test_python_of_the_manual_prints_what_it_says(
-    page: str, code: str, capsys: pytest.CaptureFixture[str]
+    page: str,
+    code: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
-    exec(compile(code, page, "exec"), {"__name__": "__main__"})
+    monkeypatch.chdir(tmp_path)
+    with chat_server() as model:
+        monkeypatch.setenv("PALIMPSEST_MODEL", model)
+        monkeypatch.setenv("PALIMPSEST_HOME", str(tmp_path / "data"))
+        exec(compile(code, page, "exec"), {"__name__": "__main__"})
     assert capsys.readouterr().out.splitlines() == re.findall(r"^print\(.*\)  # (.*)$", code, re.M)
 
 

@@ -194,7 +194,7 @@ def _job(timeline: Timeline, cut: Cut, limits: Limits, meter: Meter, focus: str)
         ledger=timeline.ledger_before(stop),
         previous_summary="" if active is None else active.summary,
         focus=focus,
-        max_tokens=summary_output_cap(window=budget.window, max_output=budget.reserved_output),
+        max_tokens=summary_output_cap(window=budget.window, max_output=budget.window),
         calibration=meter.calibration,
     )
 

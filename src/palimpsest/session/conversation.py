@@ -225,6 +225,7 @@ class Conversation:
 
     def _on_overflow(self, overflow: Overflow) -> None:
         self.side.learn(overflow, self.engine.size(self.side.next_limits()))
+        self.engine.use_summarizer(self.side.summarizer(), price=self.side.resolved.name)
 
     async def _save_header(self, changes: HeaderChanges) -> None:
         """Store changes of the header; those of an empty session wait for its first message."""

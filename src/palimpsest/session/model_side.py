@@ -11,8 +11,8 @@ from palimpsest.core.budget import NOTHING, Measure
 from palimpsest.models.cap import cap_request
 from palimpsest.models.engine import Limits
 from palimpsest.models.engine_model import Outgoing, RequestLimits
-from palimpsest.models.limits import ModelLimits, model_limits, request_fixed_measure
-from palimpsest.models.model_summarizer import ModelSummarizer
+from palimpsest.models.limits import LimitChoices, ModelLimits, model_limits, request_fixed_measure
+from palimpsest.models.model_summarizer import ModelSummarizer, ModelSummarizerSettings
 from palimpsest.models.overflow import Overflow
 from palimpsest.models.resolve import ResolvedModel
 from palimpsest.models.summarizer import ExtractiveSummarizer, Summarizer
@@ -80,6 +80,13 @@ class ModelSide:
             case "extractive":
                 return ExtractiveSummarizer()
             case "model":
-                return ModelSummarizer(model=self.resolved.model)
+                limits = LimitChoices(
+                    window=self.limits.window.tokens,
+                    max_output=self.limits.max_output.tokens,
+                    byte_limit=self.limits.byte_limit,
+                )
+                return ModelSummarizer(
+                    model=self.resolved.model, settings=ModelSummarizerSettings(limits=limits)
+                )
             case chosen:
                 return chosen

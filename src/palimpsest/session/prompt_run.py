@@ -48,6 +48,7 @@ from palimpsest.session.events import (
     ToolEnd,
     ToolStart,
 )
+from palimpsest.session.framing import MalformedError, encode_message
 from palimpsest.session.journal import Journal
 
 _DELTAS = (
@@ -146,7 +147,9 @@ class PromptRun:
     def _add(self, message: ModelMessage) -> None:
         if isinstance(message, ModelRequest):
             # Instructions are given anew with every request; copies in history would be stale.
-            message = mark(dataclasses.replace(message, instructions=None), prompt=False)
+            parts = [_storable(part) for part in message.parts]
+            message = dataclasses.replace(message, instructions=None, parts=parts)
+            message = mark(message, prompt=False)
         elif self._is_truncated(message):
             message = mark_truncated(message)
         self._timeline.append(message)
@@ -242,6 +245,19 @@ class PromptRun:
                 )
             )
             yield interrupted
+
+
+def _storable(part: ModelRequestPart) -> ModelRequestPart:
+    """Replace a tool's result that is no data: it would keep the session from being saved."""
+    if not isinstance(part, ToolReturnPart) or isinstance(part.content, str):
+        return part
+    output = cast("ToolReturnPart[object]", part)
+    try:
+        encode_message(ModelRequest(parts=[output]))
+    except MalformedError as error:
+        said = f"The tool's result cannot be stored: {error}"
+        return dataclasses.replace(output, content=said, outcome="failed")
+    return part
 
 
 def _update(index: int, event: object) -> MessageUpdate | None:
