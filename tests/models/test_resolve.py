@@ -34,7 +34,11 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
         ("google:gemini-2.5-pro", "google:gemini-2.5-pro", "google"),
         ("openrouter:x/y", "openrouter:x/y", "openrouter"),
         ("ollama:llama3.2", "ollama:llama3.2", "ollama"),
-        ("openai-compatible:a@b@http://[::1]:8/v1", "openai:a@b", "openai"),
+        (
+            "openai-compatible:a@b@http://[::1]:8/v1",
+            "openai-compatible:a@b@http://[::1]:8/v1",
+            "openai",
+        ),
     ],
 )
 def test_a_name_becomes_a_model(name: str, resolved: str, provider: str) -> None:

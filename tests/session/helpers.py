@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from pydantic_ai import Agent
 from pydantic_ai.capabilities import HandleDeferredToolCalls
 
 from palimpsest.models.engine import EngineSettings
-from palimpsest.models.limits import LimitChoices
+from palimpsest.models.limits import NO_CHOICES, LimitChoices
 from palimpsest.models.resolve import resolve_model
 from palimpsest.session.agent_session import AgentSession
 from palimpsest.session.approvals import Approvals
 from palimpsest.session.events import SessionEvent
 from palimpsest.session.memory import MemoryStore
 from palimpsest.session.settings import SessionSettings
+from palimpsest.session.skills import DirectorySkills
 from palimpsest.session.store import SessionHeader, Store
 from palimpsest.testing import Call, FrozenClock, Reply, ScriptedModel
 
@@ -72,10 +74,17 @@ async def rig(
     summarizer: Any = "extractive",
     instructions: str = "Rules",
     first_id: int = 0,
+    skill_directories: tuple[str, ...] = (),
+    max_output: int = 1_024,
+    byte_limit: int | None = None,
+    calibrates: bool = True,
+    choose_limits: bool = True,
+    scripted: ScriptedModel | None = None,
     **model: Any,
 ) -> Rig:
     """Open a session over a scripted model; ``read`` gives as many characters as asked."""
-    scripted = ScriptedModel(script, window=window, **model)
+    scripted = scripted or ScriptedModel(script, window=window, **model)
+    chosen = LimitChoices(window=window, max_output=max_output, byte_limit=byte_limit)
     held: Store = store or MemoryStore(HEADER)
     runs: list[str] = []
 
@@ -99,11 +108,13 @@ async def rig(
         model=resolve_model(scripted),
         build_agent=build,
         settings=SessionSettings(
-            limits=LimitChoices(window=window, max_output=1_024),
+            limits=chosen if choose_limits else NO_CHOICES,
             summarizer=summarizer,
             engine=engine or EngineSettings(),
+            calibrates=calibrates,
         ),
         environment=CountingEnvironment(first_id),
+        skills=DirectorySkills(cwd=Path(), directories=skill_directories),
     )
     found = Rig(session=session, model=scripted, store=held, tool_runs=runs)
     session.subscribe(found.events.append)

@@ -13,6 +13,7 @@
     │  ├─ UnknownModelError           no provider is known by that name
     │  ├─ MissingKeyError             an environment variable that a provider needs is not set
     │  ├─ MissingExtraError           a provider's package is not installed
+    │  ├─ UnknownSkillError           no skill of that name stands in the skill directories
     │  ├─ SessionNotFoundError        there is no session file of that name
     │  └─ StoreClosedError            the store was closed before
     ├─ RefusalError                   not now; nothing was changed
@@ -228,6 +229,21 @@ class StoreClosedError(UsageError):
 
     def __str__(self) -> str:
         return "The session's store is closed."
+
+
+class UnknownSkillError(UsageError):
+    """A prompt names a skill that does not stand in the session's skill directories."""
+
+    code = "unknown_skill"
+
+    def __init__(self, name: str, known: tuple[str, ...]) -> None:
+        super().__init__(name, known)
+        self.name = name
+        self.known = known
+
+    def __str__(self) -> str:
+        known = f"Known skills: {', '.join(self.known)}." if self.known else "None is known."
+        return f"There is no skill {self.name!r}. {known}"
 
 
 class RefusalError(PalimpsestError):

@@ -279,6 +279,8 @@ def begin(
         reading=reading,
         effect=Plan(keep="retention"),
     )
+    if forced and not state.fits:
+        return state
     if forced:
         floor = budget.input_limit + 1
         pressure = replace(reading.pressure, tokens=max(reading.pressure.tokens, floor))

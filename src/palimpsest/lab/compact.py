@@ -23,7 +23,7 @@ from palimpsest.formats.pydantic_ai import excerpts
 from palimpsest.lab.fit import fit
 from palimpsest.lab.measured import Measured, measure
 from palimpsest.lab.policies import Setting
-from palimpsest.lab.pricing import choose_pricing, resolve_window
+from palimpsest.models.pricing import choose_pricing, resolve_window
 from palimpsest.transcripts.recording import Recording
 from palimpsest.transcripts.view import CompactedView
 

@@ -11,9 +11,9 @@ from palimpsest.lab.engine_run import EngineRun
 from palimpsest.lab.fit import fit
 from palimpsest.lab.measured import Measured, measure
 from palimpsest.lab.policies import KeepAll, KeepNewestResults, Policy, Setting
-from palimpsest.lab.pricing import choose_pricing, resolve_window
 from palimpsest.lab.results import RecordedCompactionAt, SessionReplay
 from palimpsest.lab.walk import walk
+from palimpsest.models.pricing import choose_pricing, resolve_window
 from palimpsest.transcripts.recording import Problem, Recording
 
 POLICIES = (

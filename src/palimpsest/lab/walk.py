@@ -8,8 +8,8 @@ from palimpsest.core.atoms import count_atoms
 from palimpsest.core.budget import Measure
 from palimpsest.lab.measured import Measured, Occurrence
 from palimpsest.lab.policies import Change, Policy, Run, Setting, SimulatedCompaction
-from palimpsest.lab.pricing import Pricing
 from palimpsest.lab.results import Need, PolicyResult, PolicyTrace
+from palimpsest.models.pricing import Pricing
 
 NEED_CALLS = 40
 """Calls after a compaction in which a dropped identifier counts as needed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pydantic_ai.messages import ModelResponse
@@ -11,6 +11,7 @@ from pydantic_ai.messages import ModelResponse
 from palimpsest.core.atoms import string_leaves
 from palimpsest.core.budget import Measure
 from palimpsest.core.calibration import Meter
+from palimpsest.core.errors import SummaryRejectedError, SummaryTimeoutError
 from palimpsest.core.excerpt import Excerpt
 from palimpsest.core.outline import Outline
 from palimpsest.core.planning import Cut
@@ -20,17 +21,30 @@ from palimpsest.core.receipt import (
     Receipt,
     build_receipt,
 )
-from palimpsest.core.records import Checkpoint
+from palimpsest.core.records import Checkpoint, SummaryUsage
 from palimpsest.core.summary import summary_output_cap
 from palimpsest.core.summary_input import SummaryRow, summary_row
 from palimpsest.core.view import View
 from palimpsest.formats.projection import project
 from palimpsest.formats.pydantic_ai import excerpts
-from palimpsest.models.summarizer import GeneratedSummary, Summarizer, SummaryJob
+from palimpsest.models.pricing import find_pricing
+from palimpsest.models.summarizer import GeneratedSummary, OnCall, Summarizer, SummaryJob
 from palimpsest.models.timeline import Timeline
 
 if TYPE_CHECKING:
     from palimpsest.models.engine import Limits
+
+
+def _ignore(spent: object) -> None:
+    del spent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """What the calls of one generation cost; ``cost_usd`` is None where no price is known."""
+
+    usage: SummaryUsage
+    cost_usd: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +70,36 @@ class CandidateMaker:
         fallback: Summarizer,
         now_ms: Callable[[], int],
         new_id: Callable[[], str],
+        on_spent: Callable[[Spent], None] = _ignore,
+        price: str = "",
     ) -> None:
+        """Take what candidates are made with.
+
+        Args:
+            summarizer: writes the summaries.
+            fallback: writes them where that failed and the policy allows it.
+            now_ms: the clock.
+            new_id: gives UUIDs.
+            on_spent: told of every generation that called a model, failed ones included.
+            price: ``provider:model`` that a generation is priced as where it does not say.
+        """
         self.now_ms = now_ms
         self.new_id = new_id
         self._summarizer = summarizer
         self._fallback = fallback
+        self._on_spent = on_spent
+        self._price = price
+
+    def with_summarizer(self, summarizer: Summarizer, *, price: str = "") -> CandidateMaker:
+        """Give a maker that is the same but for who writes the summaries."""
+        return CandidateMaker(
+            summarizer=summarizer,
+            fallback=self._fallback,
+            now_ms=self.now_ms,
+            new_id=self.new_id,
+            on_spent=self._on_spent,
+            price=price,
+        )
 
     async def make(
         self,
@@ -70,6 +109,7 @@ class CandidateMaker:
         limits: Limits,
         meter: Meter,
         trigger: CompactionTrigger,
+        on_call: OnCall,
         extractive: bool = False,
         focus: str = "",
     ) -> Candidate:
@@ -80,7 +120,8 @@ class CandidateMaker:
         """
         started = self.now_ms()
         summarizer = self._fallback if extractive else self._summarizer
-        summary = await summarizer.summarise(_job(timeline, cut, limits, meter, focus))
+        job = replace(_job(timeline, cut, limits, meter, focus), on_call=on_call)
+        summary, cost_usd = await self._generated(summarizer, job)
         active = timeline.view.state.checkpoint
         checkpoint = Checkpoint(
             id=self.new_id(),
@@ -105,6 +146,7 @@ class CandidateMaker:
                 before=meter.local(timeline.view, limits.fixed).tokens,
                 after=size.tokens,
                 duration_ms=self.now_ms() - started,
+                cost_usd=cost_usd,
             ),
             timeline.ledger_before(cut.first_kept_message_index),
             _view_text(timeline, view),
@@ -114,6 +156,33 @@ class CandidateMaker:
             receipt=receipt,
             size=size,
         )
+
+    async def _generated(
+        self, summarizer: Summarizer, job: SummaryJob
+    ) -> tuple[GeneratedSummary, float | None]:
+        try:
+            summary = await summarizer.summarise(job)
+        except (SummaryRejectedError, SummaryTimeoutError) as error:
+            if error.usage is not None:
+                self._spent(error.usage, self._price)
+            raise
+        if not summary.calls:
+            return summary, None
+        name = f"{summary.provider}:{summary.model}" if summary.model else self._price
+        return summary, self._spent(summary.usage, name)
+
+    def _spent(self, usage: SummaryUsage, name: str) -> float | None:
+        pricing = find_pricing(name)
+        cost_usd = None
+        if pricing is not None:
+            cost_usd = pricing.usage_usd(
+                total=usage.input,
+                cache_read=usage.cache_read,
+                cache_write=usage.cache_write,
+                output=usage.output,
+            )
+        self._on_spent(Spent(usage=usage, cost_usd=cost_usd))
+        return cost_usd
 
 
 def _job(timeline: Timeline, cut: Cut, limits: Limits, meter: Meter, focus: str) -> SummaryJob:
@@ -125,7 +194,7 @@ def _job(timeline: Timeline, cut: Cut, limits: Limits, meter: Meter, focus: str)
         ledger=timeline.ledger_before(stop),
         previous_summary="" if active is None else active.summary,
         focus=focus,
-        max_tokens=summary_output_cap(window=budget.window, max_output=budget.reserved_output),
+        max_tokens=summary_output_cap(window=budget.window, max_output=budget.window),
         calibration=meter.calibration,
     )
 
@@ -152,6 +221,7 @@ def _figures(
     before: int,
     after: int,
     duration_ms: int,
+    cost_usd: float | None,
 ) -> CompactionFigures:
     outline = timeline.outline
     turns = outline.turns_before(view.cut)
@@ -168,7 +238,7 @@ def _figures(
         steps_kept=len(outline.step_starts) - steps,
         outputs_cleared=sum(position.message >= view.cut for position in view.state.cleared),
         duration_ms=duration_ms,
-        cost_usd=None,
+        cost_usd=cost_usd,
         warnings=summary.warnings,
     )
 

@@ -30,7 +30,6 @@ from palimpsest.models.engine_events import EngineEvent
 from palimpsest.models.engine_model import EngineModel, Outgoing, RequestLimits
 from palimpsest.models.limits import (
     NO_CHOICES,
-    Limit,
     LimitChoices,
     ModelLimits,
     model_limits,
@@ -214,10 +213,7 @@ class _Conversation:
         )
 
     def _on_overflow(self, overflow: Overflow) -> None:
-        if overflow.window is not None:
-            self._limits = self._limits.with_window(
-                Limit(tokens=overflow.window, source="provider_error")
-            )
+        self._limits = self._limits.after_overflow(overflow, self.engine.timeline.view.measure())
 
 
 async def _keep_in_memory(record: Record, receipt: Receipt | None) -> None:

@@ -54,15 +54,19 @@ from palimpsest.core.pruning import (
 from palimpsest.core.receipt import CompactionTrigger, Receipt
 from palimpsest.core.records import Checkpoint, Clearing, Record, Restore, Trim
 from palimpsest.core.trimming import trim_to
+from palimpsest.core.view import View
 from palimpsest.formats.pydantic_ai import output_text
 from palimpsest.models.candidates import Candidate, CandidateMaker
 from palimpsest.models.engine_events import (
     CompactionEnd,
+    CompactionProgress,
     CompactionStart,
     ContextBudget,
     EngineEvent,
     Pruned,
 )
+from palimpsest.models.overflow import Overflow
+from palimpsest.models.summarizer import Summarizer
 from palimpsest.models.timeline import Timeline
 
 _T = TypeVar("_T")
@@ -108,8 +112,9 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """What a restore came to: whether the view it shows fits, and is above the trigger."""
+    """What a restore comes to: whether the view it shows fits, and is above the trigger."""
 
+    size: Measure
     fits: bool
     pressured: bool
 
@@ -182,19 +187,30 @@ class Engine:
         elif isinstance(record, Trim):
             self._emit(Pruned(outputs=1, tokens_reclaimed=0))
 
+    def use_summarizer(self, summarizer: Summarizer, *, price: str) -> None:
+        """Have summaries written by another summariser from now on."""
+        self._candidates = self._candidates.with_summarizer(summarizer, price=price)
+
     def begin_run(self) -> None:
         """Start a prompt run: pressured preflights are counted anew."""
         self._counter = 0
 
     # --- automatic compaction ----------------------------------------------------------------
 
-    async def preflight(self, limits: Limits, *, overflow_tokens: int | None = None) -> None:
+    async def preflight(
+        self,
+        limits: Limits,
+        *,
+        overflow: Overflow | None = None,
+        trigger: CompactionTrigger = "automatic",
+    ) -> None:
         """Make the next request fit, or refuse it.
 
         Args:
             limits: of the request.
-            overflow_tokens: the provider rejected the request as too long; the size it named, or
-                0 where it named none. Compacts whatever was decided before.
+            overflow: the provider rejected the request as too long: compacts whatever was decided
+                before.
+            trigger: what a compaction is put down to where the provider did not reject anything.
 
         Raises:
             ContextBudgetExceededError: the request does not fit and nothing made it fit.
@@ -202,9 +218,9 @@ class Engine:
             CancelledError: the run was cancelled; a save under way was finished first.
         """
         reading = self._reading(limits)
-        forced = overflow_tokens is not None
-        if overflow_tokens:
-            pressure = replace(reading.pressure, tokens=overflow_tokens)
+        forced = overflow is not None
+        if overflow is not None and overflow.request is not None:
+            pressure = replace(reading.pressure, tokens=overflow.request)
             reading = replace(reading, pressure=pressure)
         if not self._settings.automatic:
             self._finish_without_policy(limits, reading, forced=forced)
@@ -217,8 +233,7 @@ class Engine:
             forced=forced,
             held=self.timeline.view.state.held,
         )
-        trigger: CompactionTrigger = "overflow" if forced else "automatic"
-        state = await self._run(state, limits, trigger)
+        state = await self._run(state, limits, "overflow" if forced else trigger)
         self._counter = state.counter
         self._report(state, limits)
 
@@ -274,6 +289,7 @@ class Engine:
                 limits=limits,
                 meter=self.meter,
                 trigger=trigger,
+                on_call=self._emit_progress,
                 extractive=extractive,
             )
         except (FailureError, ContextBudgetExceededError) as error:
@@ -376,6 +392,7 @@ class Engine:
                 limits=limits,
                 meter=self.meter,
                 trigger="manual",
+                on_call=self._emit_progress,
                 focus=focus,
             )
             cancelled = await self._save_record(self._candidate.checkpoint, self._candidate.receipt)
@@ -398,19 +415,40 @@ class Engine:
             UnknownCheckpointError: there is no such checkpoint.
             SaveFailedError: it could not be saved; it stays pending.
         """
+        record = self._restore_record(checkpoint_id, outputs=outputs)
+        said = self._restored(record, limits)
+        if await self._save_record(record):
+            raise asyncio.CancelledError
+        return said
+
+    def preview_restore(
+        self, checkpoint_id: str | None, limits: Limits, *, outputs: bool
+    ) -> Restored:
+        """Say what ``restore`` would come to; nothing is changed or written.
+
+        Raises:
+            UnknownCheckpointError: there is no such checkpoint.
+        """
+        return self._restored(self._restore_record(checkpoint_id, outputs=outputs), limits)
+
+    def _restore_record(self, checkpoint_id: str | None, *, outputs: bool) -> Restore:
         if checkpoint_id is not None and checkpoint_id not in self.timeline.checkpoints:
             raise UnknownCheckpointError(checkpoint_id)
-        record = Restore(
+        return Restore(
             id=self._candidates.new_id(),
             timestamp=self._candidates.now_ms(),
             active=checkpoint_id,
             outputs_shown=outputs,
         )
-        cancelled = await self._save_record(record)
-        if cancelled:
-            raise asyncio.CancelledError
-        size = self.size(limits)
-        return Restored(fits=limits.budget.fits(size), pressured=limits.budget.pressured(size))
+
+    def _restored(self, record: Restore, limits: Limits) -> Restored:
+        view = View(self.timeline.outline, self.timeline.state_after(record))
+        size = self.meter.local(view, limits.fixed)
+        return Restored(
+            size=size,
+            fits=limits.budget.fits(size),
+            pressured=limits.budget.pressured(size),
+        )
 
     # --- helpers -----------------------------------------------------------------------------
 
@@ -481,6 +519,9 @@ class Engine:
                 trigger=trigger,
             )
         )
+
+    def _emit_progress(self, call: int, calls: int) -> None:
+        self._emit(CompactionProgress(call=call, calls=calls))
 
     def _emit_end(self, saved: int, error: str) -> None:
         newest = self.timeline.view.state.checkpoint if saved else None

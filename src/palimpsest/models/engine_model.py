@@ -149,7 +149,7 @@ class EngineModel(WrapperModel):
             raise error
         self._on_overflow(overflow)
         asked = self._limits(outgoing)
-        await self._engine.preflight(asked.limits, overflow_tokens=overflow.request or 0)
+        await self._engine.preflight(asked.limits, overflow=overflow)
         return self._sendable(outgoing, asked)
 
     def _sendable(self, outgoing: Outgoing, asked: RequestLimits) -> Prepared:

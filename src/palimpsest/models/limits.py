@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pydantic_ai.models import ModelRequestParameters
 
     from palimpsest.core.excerpt import Json
+    from palimpsest.models.overflow import Overflow
 
 LimitSource: TypeAlias = Literal[
     "caller", "settings", "model_profile", "price_table", "provider_error", "assumed"
@@ -99,6 +100,19 @@ class ModelLimits:
     window: Limit
     max_output: Limit
     byte_limit: int
+
+    def after_overflow(self, overflow: Overflow, sent: Measure) -> ModelLimits:
+        """Give these limits as a rejected request shows them.
+
+        Args:
+            overflow: what the provider said; a window that it names replaces the one assumed.
+            sent: size of the request; where it had too many bytes, fewer may be sent from now on.
+        """
+        if overflow.unit == "bytes":
+            return replace(self, byte_limit=max(1, min(self.byte_limit, sent.bytes - 1)))
+        if overflow.window is None:
+            return self
+        return self.with_window(Limit(tokens=overflow.window, source="provider_error"))
 
     def with_window(self, window: Limit) -> ModelLimits:
         """Give these limits with another window, which bounds the largest answer, too."""

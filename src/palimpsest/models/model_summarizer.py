@@ -228,7 +228,12 @@ class _Generation:
         documents = self._documents(job, room)
         parts = len(documents)
         while True:
-            answers = [await self._ask(document, job) for document in documents]
+            merges = 1 if len(documents) > 1 else 0
+            foreseen = self.calls + len(documents) + merges
+            answers: list[Summary] = []
+            for document in documents:
+                job.on_call(self.calls + 1, foreseen)
+                answers.append(await self._ask(document, job))
             if len(answers) == 1:
                 return answers[0], parts
             texts = [answer.text for answer in answers]

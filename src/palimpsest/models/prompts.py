@@ -5,21 +5,48 @@ from __future__ import annotations
 import dataclasses
 from typing import cast
 
-from pydantic_ai.messages import ModelMessage, ModelRequest
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 
 _KEY = "palimpsest"
 
 
-def mark(message: ModelRequest, *, prompt: bool) -> ModelRequest:
-    """Give the message marked as the person's prompt, or as text that nobody typed."""
-    metadata = {**(message.metadata or {}), _KEY: {"prompt": prompt}}
+def mark(message: ModelRequest, *, prompt: bool, injected_parts: int = 0) -> ModelRequest:
+    """Give the message marked as the person's prompt, or as text that nobody typed.
+
+    Args:
+        message: a request.
+        prompt: whether the person typed it.
+        injected_parts: of a prompt, how many parts at its front nobody typed (expanded skills).
+    """
+    said: dict[str, object] = {"prompt": prompt}
+    if injected_parts:
+        said["injected_parts"] = injected_parts
+    return dataclasses.replace(message, metadata={**(message.metadata or {}), _KEY: said})
+
+
+def mark_truncated(message: ModelResponse) -> ModelResponse:
+    """Give the reply marked as cut short because the window was full."""
+    metadata = {**(message.metadata or {}), _KEY: {"truncated": True}}
     return dataclasses.replace(message, metadata=metadata)
+
+
+def is_truncated(message: ModelMessage) -> bool:
+    """Whether the message is a reply that was marked as cut short."""
+    return _said(message, "truncated") is True
+
+
+def injected_parts(message: ModelMessage) -> int:
+    """Give how many parts at the front of a prompt nobody typed."""
+    count = _said(message, "injected_parts")
+    return count if isinstance(count, int) else 0
 
 
 def is_prompt(message: ModelMessage) -> bool | None:
     """Whether the person typed it; None where nothing was said, so that its parts decide."""
-    mark = (message.metadata or {}).get(_KEY)
-    if not isinstance(mark, dict):
-        return None
-    said = cast("dict[str, object]", mark).get("prompt")
+    said = _said(message, "prompt")
     return said if isinstance(said, bool) else None
+
+
+def _said(message: ModelMessage, name: str) -> object:
+    mark = (message.metadata or {}).get(_KEY)
+    return cast("dict[str, object]", mark).get(name) if isinstance(mark, dict) else None

@@ -94,12 +94,19 @@ def resolve_model(choice: ModelChoice) -> ResolvedModel:
         case Model():
             model = choice
         case CompatibleEndpoint():
-            model = _compatible_model(choice)
+            return _resolved_endpoint(choice)
         case _ if choice.startswith(COMPATIBLE_PREFIX):
-            model = _compatible_model(_parse_endpoint(choice))
+            return _resolved_endpoint(_parse_endpoint(choice))
         case _:
             model = _named_model(choice)
     return ResolvedModel(model=model, name=model.model_id, provider=model.system)
+
+
+def _resolved_endpoint(endpoint: CompatibleEndpoint) -> ResolvedModel:
+    """Name the address as well: by its name alone, another provider's model would be found."""
+    model = _compatible_model(endpoint)
+    name = f"{COMPATIBLE_PREFIX}{endpoint.model}@{endpoint.base_url}"
+    return ResolvedModel(model=model, name=name, provider=model.system)
 
 
 def _parse_endpoint(name: str) -> CompatibleEndpoint:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from palimpsest.core.calibration import Calibration
 from palimpsest.core.errors import SummaryRejectedError
@@ -14,6 +15,13 @@ from palimpsest.core.summary import MAX_SUMMARY_TOKENS
 from palimpsest.core.summary_input import SummaryRow
 
 EXTRACTIVE_PROVIDER = "extractive"
+
+OnCall: TypeAlias = Callable[[int, int], None]
+"""Told before each request of a generation: its number from 1, and how many are foreseen."""
+
+
+def _ignore(call: int, calls: int) -> None:
+    del call, calls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +35,7 @@ class SummaryJob:
         focus: what the user asked to attend to; empty if nothing.
         max_tokens: the most the summary may take, so that it fits the session's window.
         calibration: how the summarising model counts.
+        on_call: told before each request.
     """
 
     rows: tuple[SummaryRow, ...]
@@ -35,6 +44,7 @@ class SummaryJob:
     focus: str = ""
     max_tokens: int = MAX_SUMMARY_TOKENS
     calibration: Calibration = field(default_factory=Calibration)
+    on_call: OnCall = field(default=_ignore, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

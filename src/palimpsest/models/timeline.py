@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
-from pydantic_ai.messages import ModelMessage
+from pydantic_ai.messages import ModelMessage, ModelRequest
 
 from palimpsest.core.excerpt import Excerpt
 from palimpsest.core.ledger import Ledger, LedgerBuilder
@@ -14,7 +15,7 @@ from palimpsest.core.records import Checkpoint, Record, ViewState, fold_records
 from palimpsest.core.view import View
 from palimpsest.formats.projection import project
 from palimpsest.formats.pydantic_ai import excerpts, outline
-from palimpsest.models.prompts import is_prompt
+from palimpsest.models.prompts import injected_parts, is_prompt
 
 
 class Timeline:
@@ -72,9 +73,7 @@ class Timeline:
 
     def excerpts_between(self, start: int, stop: int) -> list[list[Excerpt]]:
         """Read the messages ``start <= index < stop`` as excerpts, one list a message."""
-        return [
-            excerpts(message, is_prompt=is_prompt(message)) for message in self.history[start:stop]
-        ]
+        return [_excerpts(message) for message in self.history[start:stop]]
 
     def ledger_before(self, index: int) -> Ledger:
         """Fold the history before ``index``; going on from an earlier cut costs what is new."""
@@ -85,3 +84,13 @@ class Timeline:
             self._ledger.add(number, row)
         self._ledger_count = index
         return self._ledger.snapshot()
+
+
+def _excerpts(message: ModelMessage) -> list[Excerpt]:
+    """Read a message; what was put in front of a prompt is not the person's word."""
+    injected = injected_parts(message)
+    if not injected or not isinstance(message, ModelRequest):
+        return excerpts(message, is_prompt=is_prompt(message))
+    front = dataclasses.replace(message, parts=message.parts[:injected])
+    typed = dataclasses.replace(message, parts=message.parts[injected:])
+    return [*excerpts(front, is_prompt=False), *excerpts(typed, is_prompt=True)]

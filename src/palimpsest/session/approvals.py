@@ -9,14 +9,25 @@ from pydantic_ai import RunContext
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, ToolApproved, ToolDenied
 
 from palimpsest.session.events import ApprovalRequested, ApprovalResolved, SessionEvent
+from palimpsest.session.settings import PermissionPreset
 
 DENIED = "The person did not allow this call."
 
 
 class Approvals:
-    """Open requests of a run; the first answer wins, and none survives the run."""
+    """Open requests of a run; the first answer wins, and none survives the run.
 
-    def __init__(self, emit: Callable[[SessionEvent], None]) -> None:
+    Attributes:
+        preset: what tools may do without asking.
+    """
+
+    def __init__(
+        self,
+        emit: Callable[[SessionEvent], None],
+        *,
+        preset: PermissionPreset = "workspace-write",
+    ) -> None:
+        self.preset: PermissionPreset = preset
         self._emit = emit
         self._open: dict[str, tuple[ApprovalRequested, asyncio.Future[bool]]] = {}
 

@@ -20,7 +20,8 @@ from palimpsest.session.approvals import Approvals
 from palimpsest.session.environment import Environment, SystemEnvironment
 from palimpsest.session.guards import guard_capabilities
 from palimpsest.session.manager import SessionManager
-from palimpsest.session.settings import SessionSettings
+from palimpsest.session.settings import PermissionPreset, SessionSettings
+from palimpsest.session.skills import DirectorySkills
 
 MODEL_VARIABLE = "PALIMPSEST_MODEL"
 """Environment variable that names the model where nothing else does."""
@@ -71,6 +72,7 @@ async def create_agent_session(
             settings=chosen,
             environment=environment or SystemEnvironment(),
             path=session_manager.path,
+            skills=DirectorySkills(cwd=session_manager.cwd, directories=chosen.skill_directories),
         )
     except BaseException:
         await store.close()
@@ -84,10 +86,10 @@ def _agent(
     toolsets: Sequence[AbstractToolset[None]],
     settings: SessionSettings,
 ) -> Agent[None, str]:
-    preset = settings.permission_preset
+    preset = approvals.preset
     capabilities = guard_capabilities(approvals, preset=preset)
     if tools is None:
-        capabilities += _coding_capabilities(manager.cwd, settings)
+        capabilities += _coding_capabilities(manager.cwd, preset, settings)
     return Agent(
         None,
         deps_type=NoneType,
@@ -99,14 +101,16 @@ def _agent(
     )
 
 
-def _coding_capabilities(cwd: Path, settings: SessionSettings) -> list[AbstractCapability[None]]:
+def _coding_capabilities(
+    cwd: Path, preset: PermissionPreset, settings: SessionSettings
+) -> list[AbstractCapability[None]]:
     try:
         from palimpsest.session.coding_tools import coding_capabilities
     except ImportError as error:
         raise MissingExtraError("pydantic-ai-harness", "palimpsest-ai[agent]") from error
     return coding_capabilities(
         cwd,
-        preset=settings.permission_preset,
+        preset=preset,
         reads_instruction_files=settings.reads_instruction_files,
         skill_directories=settings.skill_directories,
     )

@@ -40,10 +40,11 @@ class MessageUpdate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageEnd:
-    """The message is complete, or was interrupted."""
+    """The message is complete, or was interrupted; ``truncated``: the window was full."""
 
     index: int
     interrupted: bool
+    truncated: bool = False
     kind: Literal["message_end"] = "message_end"
 
 

@@ -19,6 +19,7 @@ from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
     ModelRequestPart,
+    ModelResponse,
     ModelSettingsDeltaPart,
     PartDeltaEvent,
     PartStartEvent,
@@ -36,7 +37,8 @@ from pydantic_graph import End
 
 from palimpsest.core.view import REPAIR_TEXT
 from palimpsest.formats.pydantic_ai import tool_return_text
-from palimpsest.models.prompts import mark
+from palimpsest.models.overflow import silent_overflow
+from palimpsest.models.prompts import mark, mark_truncated
 from palimpsest.models.timeline import Timeline
 from palimpsest.session.events import (
     MessageEnd,
@@ -46,6 +48,7 @@ from palimpsest.session.events import (
     ToolEnd,
     ToolStart,
 )
+from palimpsest.session.framing import MalformedError, encode_message
 from palimpsest.session.journal import Journal
 
 _DELTAS = (
@@ -64,13 +67,21 @@ class PromptRun:
         timeline: Timeline,
         journal: Journal,
         emit: Callable[[SessionEvent], None],
+        window_tokens: Callable[[], int],
     ) -> None:
         self._timeline = timeline
         self._journal = journal
         self._emit = emit
+        self._window_tokens = window_tokens
+        self._tools: dict[str, str] = {}
         self._run: AgentRun[None, str] | None = None
         self._seen: int | None = None
         self._results: dict[str, ToolReturnPart[object]] = {}
+
+    @property
+    def running_tools(self) -> tuple[str, ...]:
+        """Names of the tools that were called and gave no result yet, oldest first."""
+        return tuple(self._tools.values())
 
     async def run(self, agent: Agent[None, str], model: Model) -> str:
         """Run until the model answers without calling a tool; give that answer."""
@@ -136,9 +147,17 @@ class PromptRun:
     def _add(self, message: ModelMessage) -> None:
         if isinstance(message, ModelRequest):
             # Instructions are given anew with every request; copies in history would be stale.
-            message = mark(dataclasses.replace(message, instructions=None), prompt=False)
+            parts = [_storable(part) for part in message.parts]
+            message = dataclasses.replace(message, instructions=None, parts=parts)
+            message = mark(message, prompt=False)
+        elif self._is_truncated(message):
+            message = mark_truncated(message)
         self._timeline.append(message)
         self._journal.add(message)
+
+    def _is_truncated(self, response: ModelResponse) -> bool:
+        complete = response.state == "complete"
+        return complete and silent_overflow(response, self._window_tokens())
 
     async def _follow_reply(self, stream: AgentStream[None, str]) -> None:
         index = len(self._timeline.history)
@@ -154,13 +173,20 @@ class PromptRun:
                     self._emit(update)
         finally:
             if started:
-                interrupted = stream.response.state != "complete"
-                self._emit(MessageEnd(index=index, interrupted=interrupted))
+                response = stream.response
+                self._emit(
+                    MessageEnd(
+                        index=index,
+                        interrupted=response.state != "complete",
+                        truncated=self._is_truncated(response),
+                    )
+                )
 
     async def _follow_tools(self, events: AsyncIterator[object]) -> None:
         async for event in events:
             match event:
                 case FunctionToolCallEvent(part=part):
+                    self._tools[part.tool_call_id] = part.tool_name
                     self._emit(
                         ToolStart(
                             call_id=part.tool_call_id,
@@ -175,6 +201,7 @@ class PromptRun:
 
     def _note_result(self, part: ToolReturnPart[object]) -> None:
         self._results[part.tool_call_id] = part
+        self._tools.pop(part.tool_call_id, None)
         self._emit(
             ToolEnd(
                 call_id=part.tool_call_id,
@@ -218,6 +245,19 @@ class PromptRun:
                 )
             )
             yield interrupted
+
+
+def _storable(part: ModelRequestPart) -> ModelRequestPart:
+    """Replace a tool's result that is no data: it would keep the session from being saved."""
+    if not isinstance(part, ToolReturnPart) or isinstance(part.content, str):
+        return part
+    output = cast("ToolReturnPart[object]", part)
+    try:
+        encode_message(ModelRequest(parts=[output]))
+    except MalformedError as error:
+        said = f"The tool's result cannot be stored: {error}"
+        return dataclasses.replace(output, content=said, outcome="failed")
+    return part
 
 
 def _update(index: int, event: object) -> MessageUpdate | None:

@@ -8,11 +8,28 @@ from typing import Literal, TypeAlias
 
 from pydantic_ai.settings import ModelSettings
 
+from palimpsest.core.errors import InvalidSettingError
 from palimpsest.models.engine import EngineSettings
 from palimpsest.models.limits import NO_CHOICES, LimitChoices
 from palimpsest.models.summarizer import Summarizer
 
 PermissionPreset: TypeAlias = Literal["read-only", "workspace-write", "full-access"]
+
+_PRESETS: tuple[PermissionPreset, ...] = ("read-only", "workspace-write", "full-access")
+
+
+def permission_preset(name: str) -> PermissionPreset:
+    """Give the preset of a name; an empty one is ``workspace-write``.
+
+    Raises:
+        InvalidSettingError: there is no such preset.
+    """
+    if not name:
+        return "workspace-write"
+    for preset in _PRESETS:
+        if name == preset:
+            return preset
+    raise InvalidSettingError("permission_preset", name, f"one of {', '.join(_PRESETS)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,10 +41,12 @@ class SessionSettings:
         limits: window, largest answer and bytes, where the person knows better.
         calibrates: correct estimates by what the provider counted.
         summarizer: ``model`` asks the session's own model, ``extractive`` needs none.
-        permission_preset: what tools may do without asking.
+        permission_preset: what tools may do without asking; None takes what is stored with the
+            session, else ``workspace-write``.
         instructions: system text, in front of what the project's instruction files say.
         reads_instruction_files: AGENTS.md and CLAUDE.md, read anew for every prompt.
-        skill_directories: folders of skills that the model may load.
+        skill_directories: folders of skills that the model may load and a prompt may name;
+            relative ones are the project's.
         model_settings: for every main request.
     """
 
@@ -35,7 +54,7 @@ class SessionSettings:
     limits: LimitChoices = NO_CHOICES
     calibrates: bool = True
     summarizer: Literal["model", "extractive"] | Summarizer = "model"
-    permission_preset: PermissionPreset = "workspace-write"
+    permission_preset: PermissionPreset | None = None
     instructions: str = ""
     reads_instruction_files: bool = True
     skill_directories: Sequence[str] = ()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from palimpsest.core.budget import Budget, Measure
 from palimpsest.session.events import ApprovalRequested, Operation, Outcome
+from palimpsest.session.settings import PermissionPreset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +50,17 @@ class ActiveCheckpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """What the session used so far: replies and summaries apart, failed summaries included."""
+    """What the session used so far: replies and summaries apart, failed summaries included.
+
+    Failed summaries are counted while the session is open; what they cost is not stored.
+
+    Attributes:
+        requests: replies of the agent's model.
+        input_tokens: of these, the cache included.
+        summaries: generations that called a model.
+        cost_usd: of replies and summaries whose model has a known price.
+        unpriced: replies and summaries whose model has none.
+    """
 
     requests: int = 0
     input_tokens: int = 0
@@ -58,6 +69,20 @@ class Totals:
     output_tokens: int = 0
     summary_input_tokens: int = 0
     summary_output_tokens: int = 0
+    summaries: int = 0
+    cost_usd: float = 0.0
+    unpriced: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """What disposing of a session gave up."""
+
+    messages: int
+    records: int
+
+    def __str__(self) -> str:
+        return f"{self.messages} messages and {self.records} records were never saved."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +95,8 @@ class SessionState:
             nothing to compact.
         operation: what is under way, or None.
         compaction_available: why a manual compaction would find nothing, or empty if it would cut.
+        running_tools: names of tools under way; one that cannot be interrupted delays settling.
+        read_only: prompts and everything else that writes are refused.
         error: of the last operation, one sentence, or empty.
     """
 
@@ -84,7 +111,11 @@ class SessionState:
     compaction: ActiveCheckpoint | None
     pending_approvals: tuple[ApprovalRequested, ...]
     totals: Totals
+    running_tools: tuple[str, ...]
     model: str
+    title: str
+    permission_preset: PermissionPreset
+    read_only: bool
     error: str
 
     @property

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from genai_prices import Usage
@@ -23,6 +23,7 @@ PRICED_AT = datetime(9999, 1, 1, 12, tzinfo=UTC)
 class _Rates(NamedTuple):
     """USD per token."""
 
+    uncached: float
     cache_read: float
     cache_write: float
     output: float
@@ -52,13 +53,26 @@ class Pricing:
 
     def cost_usd(self, *, cache_read: int, cache_write: int, output: int) -> float:
         """Price one request: all input is either read from the prompt cache or written to it."""
-        total = cache_read + cache_write
-        tier = bisect_left(self._tier_starts, total)
-        rates = self._rates.get(tier)
-        if rates is None:
-            rates = self._rates.setdefault(tier, self._rates_at(total))
+        rates = self._rates_of(cache_read + cache_write)
         return (
             cache_read * rates.cache_read + cache_write * rates.cache_write + output * rates.output
+        )
+
+    def usage_usd(self, *, total: int, cache_read: int, cache_write: int, output: int) -> float:
+        """Price what a provider reported.
+
+        Args:
+            total: all input tokens, those read from and written to the cache included.
+            cache_read: of these, read from the prompt cache.
+            cache_write: of these, written to it.
+            output: tokens of the answer.
+        """
+        rates = self._rates_of(total)
+        return (
+            max(0, total - cache_read - cache_write) * rates.uncached
+            + cache_read * rates.cache_read
+            + cache_write * rates.cache_write
+            + output * rates.output
         )
 
     @cached_property
@@ -70,19 +84,27 @@ class Pricing:
         )
         return sorted({tier.start for tier in tiers})
 
+    def _rates_of(self, total: int) -> _Rates:
+        tier = bisect_left(self._tier_starts, total)
+        rates = self._rates.get(tier)
+        if rates is None:
+            rates = self._rates.setdefault(tier, self._rates_at(total))
+        return rates
+
     def _rates_at(self, total: int) -> _Rates:
         """Ask the table once a tier: a call of it takes longer than a request's whole replay."""
         size = max(1, total)
         read = self._price(cache_read=size, cache_write=0, output=0)
         return _Rates(
+            uncached=self._price(uncached=size, cache_read=0, cache_write=0, output=0) / size,
             cache_read=read / size,
             cache_write=self._price(cache_read=0, cache_write=size, output=0) / size,
             output=(self._price(cache_read=size, cache_write=0, output=1_000_000) - read) / 1e6,
         )
 
-    def _price(self, *, cache_read: int, cache_write: int, output: int) -> float:
+    def _price(self, *, cache_read: int, cache_write: int, output: int, uncached: int = 0) -> float:
         usage = Usage(
-            input_tokens=cache_read + cache_write,
+            input_tokens=uncached + cache_read + cache_write,
             cache_read_tokens=cache_read,
             cache_write_tokens=cache_write,
             output_tokens=output,
@@ -91,6 +113,7 @@ class Pricing:
         return float(price.total_price)
 
 
+@lru_cache(maxsize=64)
 def find_pricing(model: str) -> Pricing | None:
     """Find a model by its name, with or without a leading ``provider:`` or ``provider/``.
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palimpsest.core.errors import InvalidSettingError
-from palimpsest.lab.pricing import (
+from palimpsest.models.pricing import (
     PRICED_AT,
     Pricing,
     choose_pricing,

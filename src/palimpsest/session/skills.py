@@ -1,0 +1,84 @@
+"""Skills that a person selects for one prompt: expanded once, stored, and replayed as they were."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Protocol
+
+from palimpsest.core.errors import MissingExtraError, UnknownSkillError
+from palimpsest.core.record_codec import JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skill:
+    """A skill as it stood when it was selected.
+
+    Attributes:
+        id: its name.
+        text: what the model reads.
+    """
+
+    id: str
+    text: str
+
+    @property
+    def revision(self) -> str:
+        """SHA-256 of the text, hexadecimal."""
+        return sha256(self.text.encode()).hexdigest()
+
+
+class SkillLoader(Protocol):
+    """Reads skills from where they stand now."""
+
+    async def load(self, names: Sequence[str]) -> Sequence[Skill]:
+        """Give the named skills in the order of their names.
+
+        Raises:
+            UnknownSkillError: there is none of that name.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectorySkills:
+    """Skills in directories: each a folder with a SKILL.md, read by pydantic-ai-harness.
+
+    Attributes:
+        cwd: what relative directories are relative to.
+    """
+
+    cwd: Path
+    directories: Sequence[str]
+
+    async def load(self, names: Sequence[str]) -> Sequence[Skill]:
+        """Read them anew; see ``SkillLoader``."""
+        if not names:
+            return []
+        if not self.directories:
+            raise UnknownSkillError(names[0], ())
+        try:
+            from pydantic_ai.workspaces import LocalWorkspaceBackend
+            from pydantic_ai_harness.skills import Skills
+        except ImportError as error:
+            raise MissingExtraError("pydantic-ai-harness", "palimpsest-ai[agent]") from error
+        catalog = await Skills[None](list(self.directories)).load(LocalWorkspaceBackend(self.cwd))
+        found = {skill.name: skill.render() for skill in catalog.skills}
+        for name in names:
+            if name not in found:
+                raise UnknownSkillError(name, tuple(sorted(found)))
+        return [Skill(id=name, text=found[name]) for name in names]
+
+
+NO_SKILLS = DirectorySkills(cwd=Path(), directories=())
+
+
+def snapshot(skills: Sequence[Skill], message_index: int) -> JsonObject:
+    """Give what the header keeps of an expansion: where it stands, of what, in which state."""
+    return {
+        "index": message_index,
+        "ids": [skill.id for skill in skills],
+        "revisions": [skill.revision for skill in skills],
+    }
