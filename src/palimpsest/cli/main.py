@@ -6,7 +6,9 @@ Each command is a function in a module of its own and imports what it needs when
 from __future__ import annotations
 
 import io
+import os
 import sys
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -74,8 +76,15 @@ def run(commands: typer.Typer = app) -> None:
     except PalimpsestError as error:
         _exit(str(error), error.exit_status)
     except OSError as error:
+        _forget_output()
         reason = error.strerror or str(error)
         _exit(reason if error.filename is None else f"{error.filename}: {reason}", 1)
+
+
+def _forget_output() -> None:
+    """Let nothing be written at exit that could not be written before."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _exit(sentence: str, status: int) -> None:
