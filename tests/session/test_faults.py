@@ -1,8 +1,12 @@
-"""Saves that fail, and cancellation at every moment: nothing is lost, nothing runs twice."""
+"""Saves that fail, and cancellation at every moment: nothing is lost, nothing runs twice.
+
+A seeded sample of the moments; ``make soak`` takes every one.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -12,6 +16,7 @@ from palimpsest.core.errors import PendingSaveError, SaveFailedError, SessionDis
 from palimpsest.session.jsonl import JsonlStore
 from palimpsest.session.memory import MemoryStore
 from palimpsest.testing import FailingStore, Reply
+from tests.scale import sample
 from tests.session.helpers import HEADER, Rig, rig, work
 
 pytestmark = pytest.mark.anyio
@@ -73,7 +78,7 @@ async def commits_of(script: list[Reply]) -> int:
 async def test_a_save_that_fails_at_any_commit_heals() -> None:
     total = await commits_of(work(**SCRIPT))
     assert total > 20
-    for number in range(total):
+    for number in sample(range(total), 6):
         store = MemoryStore(HEADER)
         found = await rig(work(**SCRIPT), store=FailingStore(store, "commit", after=number))
         failed = await drive(found)
@@ -116,29 +121,44 @@ def answered_once(found: Rig) -> bool:
     return len(ids) == len(set(ids))
 
 
-async def cancelled_after(steps: int) -> tuple[Rig, bool]:
-    """Run until a prompt that compacts, and abort it after so many turns of the loop."""
+@dataclass(frozen=True)
+class Cancelled:
+    """A session whose newest prompt was aborted after so many turns of the loop."""
+
+    rig: Rig
+    loop_steps: int
+
+
+async def cancelled_after(steps: int) -> Cancelled:
+    """Run until a prompt that compacts, and abort it after at most so many turns of the loop."""
     found = await rig(work(5, characters=400, prose=22_000))
     for turn in range(3):
         await found.session.prompt(f"do part {turn}")
     running = asyncio.ensure_future(found.session.prompt("do part 3"))
-    for _ in range(steps):
-        if running.done():
-            break
+    done = 0
+    while done < steps and not running.done():
         await asyncio.sleep(0)
+        done += 1
     was_done = running.done()
     await found.session.abort()
     outcome = (await asyncio.gather(running, return_exceptions=True))[0]
     assert was_done or isinstance(outcome, asyncio.CancelledError | str)
-    return found, was_done
+    return Cancelled(rig=found, loop_steps=done)
+
+
+async def loop_steps_of_a_prompt() -> int:
+    """How many turns of the loop the prompt that compacts takes."""
+    found = await cancelled_after(1_000_000)
+    return found.loop_steps
 
 
 async def test_cancelling_at_every_await_leaves_a_valid_session() -> None:
     before = len(asyncio.all_tasks())
-    steps = 0
+    total = await loop_steps_of_a_prompt()
+    assert total > 30
     compacted = False
-    while True:
-        found, was_done = await cancelled_after(steps)
+    for number, steps in enumerate(sample(range(total + 1), 16)):
+        found = (await cancelled_after(steps)).rig
         state = found.session.state
         assert not state.is_running
         assert state.active_compaction is None
@@ -157,12 +177,8 @@ async def test_cancelling_at_every_await_leaves_a_valid_session() -> None:
             if isinstance(part, UserPromptPart)
         ]
         assert prompts[:2] == ["do part 0", "do part 1"]
-        if steps % 7 == 0:
+        if number % 7 == 0:
             assert await found.session.prompt("go on")
             await assert_stored(found)
-        if was_done:
-            break
-        steps += 1
-    assert steps > 30
     assert compacted
     assert len(asyncio.all_tasks()) <= before + 1

@@ -33,13 +33,14 @@ def opener(script: list[Reply]) -> SessionHost:
     return SessionHost(open_session)
 
 
-async def test_a_thousand_sessions_at_once() -> None:
-    host = opener([Reply(text=f"answer {turn}") for turn in range(3)])
-    sessions = [await host.open(SessionManager.in_memory()) for _ in range(1_000)]
-    for turn in range(3):
+async def test_many_sessions_at_once() -> None:
+    """The soak has a thousand."""
+    host = opener([Reply(text=f"answer {turn}") for turn in range(2)])
+    sessions = [await host.open(SessionManager.in_memory()) for _ in range(100)]
+    for turn in range(2):
         answers = await asyncio.gather(*(session.prompt(f"q{turn}") for session in sessions))
         assert set(answers) == {f"answer {turn}"}
-    assert {len(session.messages) for session in host} == {6}
+    assert {len(session.messages) for session in host} == {4}
     assert await host.shut_down() == []
     assert len(host) == 0
 
