@@ -8,8 +8,9 @@ cost does not grow with the session.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Literal, NamedTuple, TypeAlias
 
 from palimpsest.core.budget import Measure
@@ -96,6 +97,33 @@ class MessageOutline:
     starts_turn: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prefix:
+    """All that a cut leaves to be known of the messages before it.
+
+    Attributes:
+        count: how many messages.
+        turns: how many of them start a turn.
+        steps: how many of them start a step.
+        prompt: the newest of those that start a turn, or None.
+        lasting: messages with parts that stay in effect, ascending.
+    """
+
+    count: int
+    turns: int
+    steps: int
+    prompt: int | None
+    lasting: tuple[int, ...]
+
+    @property
+    def known(self) -> tuple[int, ...]:
+        """Messages that a view after the cut may show parts of, ascending."""
+        return tuple(sorted({*self.lasting, *(() if self.prompt is None else (self.prompt,))}))
+
+
+_UNKNOWN = MessageOutline(parts=())
+
+
 class Outline:
     """The measured history, append-only. All indices are 0-based, all ranges half-open.
 
@@ -108,6 +136,7 @@ class Outline:
         lasting: parts that stay in effect when summarised, ascending.
         orphans: tool returns that answer no open call, ascending.
         messages_measured: how many messages were ever measured; a preflight adds only new ones.
+        first: messages before this one are known as far as a view cut there needs them.
     """
 
     def __init__(self, messages: Sequence[MessageOutline] = ()) -> None:
@@ -117,6 +146,10 @@ class Outline:
         self.outputs: list[Position] = []
         self.lasting: list[Position] = []
         self.orphans: list[Position] = []
+        self.first = 0
+        self.messages_measured = 0
+        self._earlier_turns = 0
+        self._earlier_steps = 0
         self._messages: list[MessageOutline] = []
         self._tokens = [0]
         self._bytes = [0]
@@ -124,9 +157,47 @@ class Outline:
         for message in messages:
             self.append(message)
 
+    @classmethod
+    def following(cls, prefix: Prefix, known: Mapping[int, MessageOutline]) -> Outline:
+        """Start behind a prefix whose messages are not measured again.
+
+        Args:
+            prefix: what its cut left to be known.
+            known: those of its messages that ``prefix.known`` names.
+        """
+        outline = cls()
+        outline.first = prefix.count
+        outline.messages_measured = len(known)
+        outline._earlier_steps = prefix.steps
+        if prefix.prompt is not None:
+            outline.prompts.append(prefix.prompt)
+            outline._earlier_turns = prefix.turns - 1
+        outline._messages = [_UNKNOWN] * prefix.count
+        tokens, sizes = [0] * (prefix.count + 1), [0] * (prefix.count + 1)
+        for index, message in known.items():
+            outline._messages[index] = message
+            tokens[index + 1] = message.envelope_tokens + sum(p.tokens for p in message.parts)
+            sizes[index + 1] = sum(part.bytes for part in message.parts)
+        outline._tokens, outline._bytes = list(accumulate(tokens)), list(accumulate(sizes))
+        for index in prefix.lasting:
+            parts = enumerate(outline._messages[index].parts)
+            outline.lasting += [Position(index, n) for n, part in parts if part.lasting]
+        return outline
+
+    def prefix(self, count: int) -> Prefix:
+        """Give what a cut before message ``count`` leaves to be known; not one before ``first``."""
+        return Prefix(
+            count=count,
+            turns=self.turns_before(count),
+            steps=self.steps_before(count),
+            prompt=self.prompt_of(count - 1),
+            lasting=tuple(sorted({at.message for at in self.lasting if at.message < count})),
+        )
+
     def append(self, message: MessageOutline) -> None:
         """Add the next message; costs its parts only."""
         index = len(self._messages)
+        self.messages_measured += 1
         answers = any(part.kind in {"tool_return", "feedback"} for part in message.parts)
         if message.starts_turn and not message.is_reply and not answers:
             self.prompts.append(index)
@@ -162,11 +233,6 @@ class Outline:
     def __getitem__(self, index: int) -> MessageOutline:
         return self._messages[index]
 
-    @property
-    def messages_measured(self) -> int:
-        """Messages measured so far: equal to the length, whatever was asked of the outline."""
-        return len(self._messages)
-
     def part(self, position: Position) -> Part:
         """Give the part at a position."""
         return self._messages[position.message].parts[position.part]
@@ -180,7 +246,11 @@ class Outline:
 
     def turns_before(self, index: int) -> int:
         """Count the turns that start before ``index``."""
-        return bisect_left(self.prompts, index)
+        return self._earlier_turns + bisect_left(self.prompts, index)
+
+    def steps_before(self, index: int) -> int:
+        """Count the steps that start before ``index``."""
+        return self._earlier_steps + bisect_left(self.step_starts, index)
 
     def prompt_of(self, index: int) -> int | None:
         """Give the prompt of the turn that holds message ``index``; None before the first."""

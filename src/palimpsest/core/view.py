@@ -111,7 +111,8 @@ class View:
         self._head = NOTHING
         if state.checkpoint is not None:
             self._place(state.checkpoint)
-        self._edited = sorted(state.cleared.keys() | state.trimmed.keys())
+        edited = state.cleared.keys() | state.trimmed.keys()
+        self._edited = sorted(at for at in edited if at.message >= outline.first)
         self._saved_tokens, self._saved_bytes = [0], [0]
         for position in self._edited:
             saved = self._saving(position)

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from anyio import to_thread
 from pydantic_ai.messages import ModelResponse
 
 from palimpsest.core.atoms import string_leaves
 from palimpsest.core.budget import Measure
 from palimpsest.core.calibration import Meter
 from palimpsest.core.excerpt import Excerpt
-from palimpsest.core.outline import Outline
 from palimpsest.core.planning import Cut
 from palimpsest.core.receipt import (
     CompactionFigures,
@@ -31,6 +31,10 @@ from palimpsest.models.timeline import Timeline
 
 if TYPE_CHECKING:
     from palimpsest.models.engine import Limits
+
+
+MANY_MESSAGES = 1_000
+"""Facts of more messages than this are gathered in a thread: the first time after opening."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +83,8 @@ class CandidateMaker:
             FailureError: no summary was made.
         """
         started = self.now_ms()
+        if cut.first_kept_message_index - timeline.ledger_count > MANY_MESSAGES:
+            await to_thread.run_sync(timeline.ledger_before, cut.first_kept_message_index)
         summarizer = self._fallback if extractive else self._summarizer
         summary = await summarizer.summarise(_job(timeline, cut, limits, meter, focus))
         active = timeline.view.state.checkpoint
@@ -155,7 +161,7 @@ def _figures(
 ) -> CompactionFigures:
     outline = timeline.outline
     turns = outline.turns_before(view.cut)
-    steps = _steps_before(outline, view.cut)
+    steps = outline.steps_before(view.cut)
     return CompactionFigures(
         trigger=trigger,
         tokens_before=before,
@@ -163,18 +169,14 @@ def _figures(
         messages_summarised=view.cut,
         messages_kept=len(outline) - view.cut,
         turns_summarised=turns,
-        turns_kept=len(outline.prompts) - turns,
+        turns_kept=outline.turns_before(len(outline)) - turns,
         steps_summarised=steps,
-        steps_kept=len(outline.step_starts) - steps,
+        steps_kept=outline.steps_before(len(outline)) - steps,
         outputs_cleared=sum(position.message >= view.cut for position in view.state.cleared),
         duration_ms=duration_ms,
         cost_usd=None,
         warnings=summary.warnings,
     )
-
-
-def _steps_before(outline: Outline, index: int) -> int:
-    return sum(step < index for step in outline.step_starts)
 
 
 def _view_text(timeline: Timeline, view: View) -> str:

@@ -44,7 +44,6 @@ from palimpsest.models.overflow import Overflow
 from palimpsest.models.prompts import mark
 from palimpsest.models.resolve import ResolvedModel
 from palimpsest.models.summarizer import ExtractiveSummarizer, Summarizer
-from palimpsest.models.timeline import Timeline
 from palimpsest.session.approvals import Approvals
 from palimpsest.session.environment import Environment
 from palimpsest.session.events import (
@@ -58,6 +57,7 @@ from palimpsest.session.events import (
 )
 from palimpsest.session.journal import Journal
 from palimpsest.session.prompt_run import PromptRun
+from palimpsest.session.resuming import timeline_of
 from palimpsest.session.settings import SessionSettings
 from palimpsest.session.state import (
     ActiveCheckpoint,
@@ -108,7 +108,7 @@ class AgentSession:
         self._limits = model_limits(model.model, caller=settings.limits)
         self._fixed = NOTHING
         self._engine = Engine(
-            Timeline(loaded.messages, loaded.records),
+            timeline_of(loaded),
             settings=settings.engine,
             candidates=CandidateMaker(
                 summarizer=self._summarizer(),
@@ -288,8 +288,12 @@ class AgentSession:
 
     @property
     def messages(self) -> Sequence[ModelMessage]:
-        """The whole history, originals; not to be changed."""
-        return tuple(self._engine.timeline.history)
+        """The whole history, originals; not to be changed.
+
+        Those before the cut are read from the store when they are looked at, which blocks, and
+        raises ``StoreClosedError`` after ``dispose``.
+        """
+        return self._engine.timeline.history.snapshot()
 
     @property
     def id(self) -> str:
@@ -383,6 +387,7 @@ class AgentSession:
             outcome, error = "idle", None
         self._operation = None
         self._compaction = None
+        self._release()
         self._outcome = outcome
         self._error = "" if error is None else str(error)
         code = error.code if isinstance(error, PalimpsestError) else "failed"
@@ -445,6 +450,7 @@ class AgentSession:
         async def take_in(outgoing: Outgoing) -> None:
             del outgoing
             await run.save_step()
+            self._release()
 
         return EngineModel(
             self._model.model,
@@ -501,7 +507,15 @@ class AgentSession:
         return capped.budget
 
     async def _save_record(self, record: Record, receipt: Receipt | None) -> None:
-        await self._journal.save(record, receipt)
+        prefix = None
+        if isinstance(record, Checkpoint):
+            prefix = self._engine.timeline.outline.prefix(record.first_kept_message_index)
+        await self._journal.save(record, receipt, prefix=prefix)
+
+    def _release(self) -> None:
+        """Hold the live tail only; what stands before it is stored."""
+        if self._journal.is_stored:
+            self._engine.timeline.release()
 
     def _on_engine_event(self, event: EngineEvent) -> None:
         match event:

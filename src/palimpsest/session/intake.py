@@ -5,7 +5,7 @@ What is checked is the same for every store. A failed commit leaves an intake as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -88,6 +88,7 @@ class Intake:
         message_count: int,
         open_calls: OpenCalls,
         read_lines: LineReader,
+        read_originals: Callable[[int, int], Sequence[ModelMessage]],
     ) -> None:
         self.header = header
         self.records = list(records)
@@ -95,6 +96,7 @@ class Intake:
         self._name = name
         self._open_calls = open_calls
         self._read_lines = read_lines
+        self._read_originals = read_originals
         self._prefix = PrefixHash()
         self._outline: Outline | None = None
         self._outline_start = 0
@@ -117,16 +119,21 @@ class Intake:
             header=deepcopy(self.header),
             messages=tuple(messages),
             records=tuple(item.record for item in self.records),
-            receipts={
-                item.record.id: deepcopy(receipt)
-                for item in self.records
-                if isinstance(receipt := item.extra.get("receipt"), dict)
-            },
+            receipts=self._beside("receipt"),
+            prefixes=self._beside("prefix"),
+            originals=self._read_originals,
             first_message_index=first_message_index,
             message_count=self.message_count,
             recovered=recovered,
             read_only=read_only,
         )
+
+    def _beside(self, key: str) -> dict[str, JsonObject]:
+        return {
+            item.record.id: deepcopy(value)
+            for item in self.records
+            if isinstance(value := item.extra.get(key), dict)
+        }
 
     def prepare(self, commit: Commit) -> Prepared:
         """Check a commit and give what to write; nothing is remembered before ``accept``.
@@ -138,7 +145,7 @@ class Intake:
         """
         lines, measured, open_calls = self._take_messages(commit)
         prefix, records = self._cover(commit.records, lines)
-        stored = _with_receipts(records, commit.receipts)
+        stored = _with_extras(records, commit)
         history = self._check_records([item.record for item in stored], measured)
         try:
             changes = load_object(dump_json(dump_changes(commit.header)))
@@ -282,17 +289,18 @@ def _first_needed(record: Record, records: Sequence[Record]) -> int | None:
             return None
 
 
-def _with_receipts(
-    records: Sequence[Record], receipts: Mapping[str, JsonObject]
-) -> list[StoredRecord]:
-    left = dict(receipts)
-    stored: list[StoredRecord] = []
-    for record in records:
-        is_checkpoint = record.kind == "checkpoint"
-        receipt = left.pop(record.id, None) if is_checkpoint else None
-        stored.append(
-            StoredRecord(record=record, extra={} if receipt is None else {"receipt": receipt})
+def _with_extras(records: Sequence[Record], commit: Commit) -> list[StoredRecord]:
+    beside = {"receipt": commit.receipts, "prefix": commit.prefixes}
+    checkpoints = {record.id for record in records if record.kind == "checkpoint"}
+    for name, values in beside.items():
+        if not values.keys() <= checkpoints:
+            raise InvalidRecordError(f"a {name}", "checkpoint", "is not one of its commit")
+    return [
+        StoredRecord(
+            record=record,
+            extra={
+                name: values[record.id] for name, values in beside.items() if record.id in values
+            },
         )
-    if left:
-        raise InvalidRecordError("a receipt", "checkpoint", "is not one of its commit")
-    return stored
+        for record in records
+    ]

@@ -8,10 +8,12 @@ from dataclasses import replace
 from pydantic_ai.messages import ModelMessage
 
 from palimpsest.core.errors import SaveFailedError
+from palimpsest.core.outline import Prefix
 from palimpsest.core.receipt import Receipt, receipt_json
 from palimpsest.core.record_codec import JsonObject
 from palimpsest.core.records import Record
 from palimpsest.models.engine import finish
+from palimpsest.session.resuming import prefix_object
 from palimpsest.session.store import NO_CHANGES, Commit, HeaderChanges, Store
 
 
@@ -27,6 +29,11 @@ class Journal:
         self._pending: Commit | None = None
 
     @property
+    def is_stored(self) -> bool:
+        """Whether nothing is noted or pending."""
+        return self._pending is None and not self._unsaved
+
+    @property
     def pending(self) -> Commit | None:
         """The commit that failed and waits."""
         return self._pending
@@ -40,6 +47,7 @@ class Journal:
         record: Record | None = None,
         receipt: Receipt | None = None,
         header: HeaderChanges = NO_CHANGES,
+        prefix: Prefix | None = None,
     ) -> bool:
         """Store what was noted, with a record and changes of the header, atomically.
 
@@ -55,6 +63,7 @@ class Journal:
             records=records,
             header=header,
             receipts=_receipts(record, receipt),
+            prefixes={} if record is None or prefix is None else {record.id: prefix_object(prefix)},
         )
         if commit == Commit():
             return False

@@ -7,7 +7,7 @@ one has only to keep bytes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -100,12 +100,14 @@ class Commit:
             the store; one that is not empty must be right.
         header: changes of the header.
         receipts: the receipt, as JSON, of each checkpoint of this commit that has one, by id.
+        prefixes: what the cut of each such checkpoint leaves to be known, as JSON, by id.
     """
 
     messages: tuple[ModelMessage, ...] = ()
     records: tuple[Record, ...] = ()
     header: HeaderChanges = NO_CHANGES
     receipts: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
+    prefixes: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +132,9 @@ class Loaded:
         messages: those from ``first_message_index`` on, oldest first.
         records: all of them, oldest first.
         receipts: by checkpoint id.
+        prefixes: by checkpoint id; files of other tools have none.
+        originals: reads the stored messages ``start <= index < stop``; blocks, and raises what
+            ``read_range`` does.
         first_message_index: index in the history of the first of ``messages``.
         message_count: messages of the whole history.
         recovered: what was found torn on opening, or None.
@@ -140,6 +145,8 @@ class Loaded:
     messages: tuple[ModelMessage, ...]
     records: tuple[Record, ...]
     receipts: Mapping[str, JsonObject]
+    prefixes: Mapping[str, JsonObject]
+    originals: Callable[[int, int], Sequence[ModelMessage]] = field(compare=False, repr=False)
     first_message_index: int
     message_count: int
     recovered: TornTail | None = None
