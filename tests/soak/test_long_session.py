@@ -26,8 +26,9 @@ WINDOW = 60
 MOST_BYTES_HELD = 2_500_000
 """By engine, journal and store of a session: a view of 16,000 tokens, records and outlines."""
 
-MOST_GROWTH_A_TURN = 8_000
-"""Of the bytes held: outlines, facts and records of some eight messages, no text of theirs."""
+MOST_GROWTH_A_TURN = 12_000
+"""Of the bytes held: outlines (engine and store have one each), places in the file, facts and
+records of some six messages; no text of theirs, which alone would be 12,000 more."""
 
 
 @dataclass
