@@ -12,13 +12,12 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter
 from palimpsest.core.errors import StoreClosedError
 from palimpsest.core.outline import Outline
 from palimpsest.formats.pydantic_ai import outline
-from palimpsest.models.engine import EngineSettings
 from palimpsest.session.agent_session import AgentSession
 from palimpsest.session.jsonl import JsonlStore
 from palimpsest.session.memory import MemoryStore
 from palimpsest.session.resuming import load_live, prefix_object, timeline_of
 from palimpsest.session.store import Commit, Loaded, Store
-from palimpsest.testing import Reply
+from palimpsest.testing import Call, Reply
 from palimpsest.testing.faults import FaultyFiles
 from tests.session.builders import checkpoint, kill, turn
 from tests.session.helpers import HEADER, Rig, rig, work
@@ -151,13 +150,11 @@ class _Changed(MemoryStore):
 
 async def test_a_split_turn_is_known_again() -> None:
     store = MemoryStore(HEADER)
-    settings = EngineSettings(prunes=False)
-
-    def words(characters: int, name: str) -> str:
-        return name + " really" * (characters // 7)
-
-    script = work(1, steps=20, characters=7_000)
-    found = await rig(script, store=store, engine=settings, tools={"read": words})
+    steps = [
+        Reply(text=" really" * 700, calls=(Call(tool="read", arguments={"name": f"s{number}"}),))
+        for number in range(20)
+    ]
+    found = await rig([*steps, Reply(text="done")], store=store)
     await found.session.prompt("one long turn")
     assert found.session.get_compactions()[-1].split
     live = await resumed(store)
