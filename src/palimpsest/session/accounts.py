@@ -23,7 +23,7 @@ class Accounts:
     def __init__(
         self, messages: Iterable[ModelMessage] = (), records: Iterable[Record] = ()
     ) -> None:
-        self.totals = Totals()
+        self.totals: Totals = Totals()
         for message in messages:
             if isinstance(message, ModelResponse):
                 self.count_reply(message)

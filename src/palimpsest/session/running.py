@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import anyio
 
@@ -94,6 +94,7 @@ class OneAtATime:
 def _described(error: BaseException) -> tuple[str, str]:
     """Give a sentence and a code; of a group, the last error is the one that waits to be healed."""
     if isinstance(error, BaseExceptionGroup):
-        described = [_described(member) for member in error.exceptions]
+        members = cast("BaseExceptionGroup[BaseException]", error).exceptions
+        described = [_described(member) for member in members]
         return " ".join(text for text, _ in described), described[-1][1]
     return str(error), error.code if isinstance(error, PalimpsestError) else "failed"
