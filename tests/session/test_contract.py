@@ -166,6 +166,11 @@ REFUSED: list[tuple[str, Commit, type[PalimpsestError]]] = [
     ("clears a prompt", Commit(records=(clearing(30, 0),)), InvalidRecordError),
     ("trims prose", Commit(records=(trim(30, 3),)), InvalidRecordError),
     ("restores the unknown", Commit(records=(restore(30, uuid(99)),)), InvalidRecordError),
+    (
+        "two of one id",
+        Commit(records=(restore(30, None), restore(30, None))),
+        InvalidRecordError,
+    ),
     ("receipt of nothing", Commit(receipts={uuid(30): {}}), InvalidRecordError),
     (
         "a number that is none",

@@ -34,6 +34,7 @@ PUBLIC = {
         "OVERFLOWS",
         "SAMPLE_HISTORIES",
         "Call",
+        "FailingStore",
         "FrozenClock",
         "Gate",
         "Reply",

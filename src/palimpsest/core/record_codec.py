@@ -138,9 +138,13 @@ def check_records(records: Sequence[Record], outline: Outline, *, known: int = 0
         InvalidRecordError: naming the record and the field.
     """
     checkpoints: list[Checkpoint] = []
+    seen: set[str] = set()
     for number, record in enumerate(records):
         if number >= known:
+            if record.id in seen:
+                raise InvalidRecordError(_numbered(number), "id", "stands twice")
             check_record(record, checkpoints, outline, name=_numbered(number))
+        seen.add(record.id)
         if record.kind == "checkpoint":
             checkpoints.append(record)
 
