@@ -251,7 +251,6 @@ def test_a_long_session_stays_sound(seed: int, window: int, split: bool) -> None
             session.undo()
         fresh = View(session.outline, fold_records(session.records))
         assert fresh.measure() == session.view.measure()
-        assert session.outline.messages_measured == len(session.outline)
 
     assert session.seen["compacted"] > 0
     dumped = [dump_record(record) for record in session.records]
