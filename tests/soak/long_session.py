@@ -148,7 +148,7 @@ async def opened(store: Store, model: ScriptedModel, build: object) -> AgentSess
 
 def view_bytes(session: AgentSession) -> bytes:
     """What the model would be sent."""
-    return ModelMessagesTypeAdapter.dump_json(session._engine.timeline.messages())
+    return ModelMessagesTypeAdapter.dump_json(session._conversation.engine.timeline.messages())
 
 
 def said_in(messages: Iterable[ModelMessage]) -> str:

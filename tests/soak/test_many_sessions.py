@@ -50,7 +50,7 @@ async def test_a_thousand_sessions_at_once(
         assert set(answers) == {f"answer {turn}"}
     assert {len(session.messages) for session in host} == {4}
     gc.collect()
-    held = held_bytes(*(session._engine for session in sessions)) / SESSIONS
+    held = held_bytes(*(session._conversation.engine for session in sessions)) / SESSIONS
     assert await host.shut_down() == []
     assert len(host) == 0
     assert len(asyncio.all_tasks()) == before
