@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from palimpsest._version import __version__
-from palimpsest.cli import compact, replay
+from palimpsest.cli import compact, replay, web
 from palimpsest.core.errors import PalimpsestError
 
 _EXAMPLES = """\b
@@ -57,6 +57,7 @@ def palimpsest(
 
 app.command(epilog=replay.EXAMPLES)(replay.replay)
 app.command(epilog=compact.EXAMPLES)(compact.compact)
+app.command(epilog=web.EXAMPLES)(web.web)
 
 
 def run(commands: typer.Typer = app) -> None:

@@ -16,7 +16,7 @@ from palimpsest.core.errors import (
     SessionReadOnlyError,
 )
 from palimpsest.core.planning import NoCut
-from palimpsest.core.records import Checkpoint
+from palimpsest.core.records import Checkpoint, ViewState
 from palimpsest.models.engine import Restored
 from palimpsest.models.resolve import ModelChoice, ResolvedModel
 from palimpsest.session.conversation import AgentBuilder, Conversation
@@ -256,6 +256,16 @@ class AgentSession:
     def id(self) -> str:
         """UUID of the session."""
         return self._conversation.header.id
+
+    @property
+    def cwd(self) -> str:
+        """The folder it works in."""
+        return self._conversation.header.cwd
+
+    @property
+    def view_state(self) -> ViewState:
+        """What all records add up to: the active checkpoint, and outputs cleared and trimmed."""
+        return self._conversation.engine.timeline.view.state
 
     def get_compactions(self) -> tuple[Checkpoint, ...]:
         """Give every checkpoint, oldest first, one that waits to be saved included."""

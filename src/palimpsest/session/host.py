@@ -1,13 +1,16 @@
-"""Many sessions in one process."""
+"""Many sessions of one project in one process."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 
-from palimpsest.core.errors import PalimpsestError
+from palimpsest.core.errors import PalimpsestError, SessionLockedError, SessionNotFoundError
 from palimpsest.session.agent_session import AgentSession
+from palimpsest.session.listing import Listed
 from palimpsest.session.manager import SessionManager
+from palimpsest.session.places import is_session_id, session_path
 
 OpenSession = Callable[[SessionManager], Awaitable[AgentSession]]
 """Opens a session over its storage: a model, tools and settings are the caller's choice."""
@@ -17,9 +20,13 @@ class SessionHost:
     """Holds open sessions by id; each goes on by itself.
 
     Opening the same session twice gives the same object: one process holds its lock once.
+
+    Attributes:
+        cwd: the project whose sessions are listed, found and drafted.
     """
 
-    def __init__(self, open_session: OpenSession) -> None:
+    def __init__(self, open_session: OpenSession, cwd: Path | str = ".") -> None:
+        self.cwd = Path(cwd).absolute()
         self._open_session = open_session
         self._sessions: dict[str, AgentSession] = {}
         self._opening = asyncio.Lock()
@@ -34,6 +41,43 @@ class SessionHost:
         """Give an open session, or None."""
         return self._sessions.get(session_id)
 
+    async def stored(self) -> list[Listed]:
+        """Every stored session of the project, newest first, then the broken ones by name."""
+        return await asyncio.to_thread(SessionManager.list, self.cwd)
+
+    async def draft(self) -> AgentSession:
+        """Open a new session of the project; nothing is stored before its first prompt."""
+        return await self.open(SessionManager.draft(self.cwd))
+
+    async def find(self, session_id: str, *, for_writing: bool = True) -> AgentSession:
+        """Give a session of the project, opened where it is not open yet.
+
+        Args:
+            session_id: UUID, lower case.
+            for_writing: False takes one that another process works on for reading only; once it
+                is free, a later call with True opens it for writing.
+
+        Raises:
+            SessionNotFoundError: the project has no such session.
+            SessionLockedError: another process works on it.
+            SessionFileError: it is broken.
+        """
+        async with self._opening:
+            session = self.get(session_id)
+            if session is not None and not (for_writing and session.state.read_only):
+                return session
+            path = session_path(self.cwd, session_id) if is_session_id(session_id) else None
+            if path is None or not path.is_file():
+                raise SessionNotFoundError(session_id)
+            try:
+                manager = await SessionManager.open(path)
+            except SessionLockedError:
+                if for_writing:
+                    raise
+                manager = await SessionManager.open(path, read_only=True)
+            await self.close(session_id)
+            return await self._open(manager)
+
     async def open(self, manager: SessionManager) -> AgentSession:
         """Open a session, or give the one that is open already.
 
@@ -45,9 +89,7 @@ class SessionHost:
             for session in self._sessions.values():
                 if manager.path is not None and session.path == manager.path:
                     return session
-            session = await self._open_session(manager)
-            self._sessions[session.id] = session
-            return session
+            return await self._open(manager)
 
     async def close(self, session_id: str, *, discard_pending: bool = False) -> None:
         """Dispose of a session and forget it; an unknown id is none that is open.
@@ -69,6 +111,11 @@ class SessionHost:
         errors = await asyncio.gather(*closings)
         self._sessions.clear()
         return [error for error in errors if error is not None]
+
+    async def _open(self, manager: SessionManager) -> AgentSession:
+        session = await self._open_session(manager)
+        self._sessions[session.id] = session
+        return session
 
     async def _shut(self, session: AgentSession) -> PalimpsestError | None:
         await session.abort()

@@ -29,3 +29,8 @@ def project_directory(cwd: Path) -> Path:
 def session_path(cwd: Path, session_id: str) -> Path:
     """Give the file of a session of a project."""
     return project_directory(cwd) / f"{session_id}{SUFFIX}"
+
+
+def is_session_id(name: str) -> bool:
+    """Whether a name is a UUID as sessions are named, and so no path to somewhere else."""
+    return re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", name) is not None

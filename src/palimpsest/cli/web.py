@@ -1,0 +1,54 @@
+"""``palimpsest web``: the page of this folder's sessions, on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+EXAMPLES = """\b
+Examples:
+  palimpsest web
+  palimpsest web --port 9000 --no-browser
+  palimpsest web --model anthropic:claude-sonnet-4-5
+"""
+
+
+def web(
+    *,
+    port: Annotated[
+        int | None,
+        typer.Option(min=1, max=65_535, help="Port; the first free one from 8420 if not given."),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    model: Annotated[str | None, typer.Option(help="Model of new sessions, provider:name.")] = None,
+    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
+) -> None:
+    """Work with the agent in a browser: sessions, context, compactions, originals.
+
+    The link holds a token that works once; the browser keeps a cookie for it.
+    """
+    import asyncio
+
+    from palimpsest.core.errors import MissingExtraError
+
+    try:
+        from palimpsest.web.server import listen, serve
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("web", "palimpsest-ai[web]") from error
+    from palimpsest.session.agent_session import AgentSession
+    from palimpsest.session.create import create_agent_session
+    from palimpsest.session.host import SessionHost
+    from palimpsest.session.manager import SessionManager
+
+    async def open_session(manager: SessionManager) -> AgentSession:
+        return await create_agent_session(session_manager=manager, model=model)
+
+    def ready(link: str) -> None:
+        typer.echo(f"Palimpsest listens. Open {link}")
+        if browser:
+            typer.launch(link)
+
+    sessions = SessionHost(open_session, Path.cwd())
+    asyncio.run(serve(sessions, listen(host, port), ready))

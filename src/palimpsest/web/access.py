@@ -1,0 +1,96 @@
+"""Who may ask: this machine's own page and programs that hold the launch token.
+
+Guards, in order: the Host must be the server's own, an Origin must be the same, cross-site fetches
+are refused, then the token. A page on another site, or behind a name that was rebound to this
+machine, fails the first three whatever cookies the browser adds.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from http.cookies import CookieError, SimpleCookie
+from typing import Literal
+
+from palimpsest.web.problems import ForbiddenError
+
+LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
+
+
+def cookie_name(port: int) -> str:
+    """Give the cookie's name: browsers share cookies among the ports of a machine."""
+    return f"palimpsest-{port}"
+
+
+def _new_secret() -> str:
+    return secrets.token_urlsafe(32)
+
+
+@dataclass(slots=True)
+class Access:
+    """The secrets of one launch.
+
+    Attributes:
+        names: host names, without a port, under which the server may be asked.
+        token: opens the page once, and every request that carries it as a bearer.
+        cookie: what the browser gets for the token.
+    """
+
+    names: Collection[str] = LOOPBACK_NAMES
+    token: str = field(default_factory=_new_secret)
+    cookie: str = field(default_factory=_new_secret)
+    _is_exchanged: bool = False
+
+    def exchange(self, token: str) -> str | None:
+        """Give the cookie for the token, the first time only: a link in a history opens nothing."""
+        if self._is_exchanged or not _same(token, self.token):
+            return None
+        self._is_exchanged = True
+        return self.cookie
+
+    def check_site(self, headers: Mapping[str, str], *, port: int) -> None:
+        """Refuse what comes from another site.
+
+        Args:
+            headers: of the request, names in lower case.
+            port: the one that the server listens on.
+
+        Raises:
+            ForbiddenError: it does.
+        """
+        host = headers.get("host", "")
+        if host not in {name for own in self.names for name in _with_port(own, port)}:
+            raise ForbiddenError("This server answers only under its own name.")
+        origin = headers.get("origin")
+        if origin is not None and origin != f"http://{host}":
+            raise ForbiddenError("This server answers only its own page.")
+        if headers.get("sec-fetch-site", "none") not in {"none", "same-origin"}:
+            raise ForbiddenError("This server answers no other site.")
+
+    def holder(
+        self, headers: Mapping[str, str], *, port: int
+    ) -> Literal["browser", "program"] | None:
+        """Tell who shows a right secret; None where nobody does."""
+        scheme, _, bearer = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and _same(bearer.strip(), self.token):
+            return "program"
+        return "browser" if _same(_cookie_of(headers, port), self.cookie) else None
+
+
+def _with_port(name: str, port: int) -> tuple[str, ...]:
+    return (f"{name}:{port}", name) if port == 80 else (f"{name}:{port}",)
+
+
+def _same(given: str, secret: str) -> bool:
+    return secrets.compare_digest(given.encode(), secret.encode())
+
+
+def _cookie_of(headers: Mapping[str, str], port: int) -> str:
+    jar: SimpleCookie = SimpleCookie()
+    try:
+        jar.load(headers.get("cookie", ""))
+    except CookieError:
+        return ""
+    found = jar.get(cookie_name(port))
+    return "" if found is None else found.value

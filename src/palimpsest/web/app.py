@@ -1,0 +1,102 @@
+"""The web application: API, event streams, and the page."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from importlib.resources import files
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+from starlette.staticfiles import StaticFiles
+
+from palimpsest._version import __version__
+from palimpsest.core.errors import PalimpsestError
+from palimpsest.session.host import SessionHost
+from palimpsest.web.access import Access
+from palimpsest.web.guard import Guard
+from palimpsest.web.problems import (
+    BodyTooLargeError,
+    InvalidRequestError,
+    MethodNotAllowedError,
+    NotFoundError,
+    problem_of,
+    status_of,
+)
+from palimpsest.web.rooms import Rooms
+from palimpsest.web.routes import router
+
+MOST_BODY_BYTES = 1 << 20
+
+
+def create_app(host: SessionHost, *, access: Access | None = None) -> FastAPI:
+    """Serve a host's sessions.
+
+    Args:
+        host: holds the sessions; the application shuts it down when it ends.
+        access: names and secrets of this launch, at ``app.state.access``; None makes new ones.
+    """
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
+        yield
+        rooms.close()
+        await host.shut_down()
+
+    rooms = Rooms(host)
+    app = FastAPI(
+        title="Palimpsest",
+        summary="Agent sessions whose context is compacted and never lost.",
+        version=__version__,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/api/openapi.json",
+        max_body_size=MOST_BODY_BYTES,
+    )
+    app.state.rooms = rooms
+    app.state.access = access or Access()
+    app.include_router(router)
+    app.add_exception_handler(PalimpsestError, _on_error)
+    app.add_exception_handler(RequestValidationError, _on_invalid)
+    app.add_exception_handler(HTTPException, _on_http)
+    page = files("palimpsest.web") / "static"
+    if page.is_dir():
+        app.mount("/", StaticFiles(directory=str(page), html=True))
+    app.add_middleware(Guard, access=app.state.access)
+    return app
+
+
+def _answer(error: PalimpsestError) -> Response:
+    body = problem_of(error).model_dump(by_alias=True)
+    return JSONResponse(body, status_code=status_of(error))
+
+
+async def _on_error(request: Request, error: Exception) -> Response:
+    del request
+    assert isinstance(error, PalimpsestError)
+    return _answer(error)
+
+
+async def _on_invalid(request: Request, error: Exception) -> Response:
+    """Say what is wrong with the first thing that is; what was sent is not repeated."""
+    del request
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    place = ".".join(str(step) for step in first["loc"])
+    return _answer(InvalidRequestError(f"{place}: {first['msg']}"))
+
+
+async def _on_http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    match error.status_code:
+        case 404:
+            return _answer(NotFoundError(f"There is nothing at {request.url.path}."))
+        case 413:
+            return _answer(BodyTooLargeError("The body is larger than what is read."))
+        case 405:
+            return _answer(MethodNotAllowedError(f"{request.url.path} is not asked that way."))
+        case _:
+            return _answer(InvalidRequestError(str(error.detail)))

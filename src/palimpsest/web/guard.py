@@ -1,0 +1,96 @@
+"""The ASGI layer in front of everything: guards, and the headers of every answer."""
+
+from __future__ import annotations
+
+from starlette.datastructures import Headers, MutableHeaders, QueryParams
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from palimpsest.web.access import Access, cookie_name
+from palimpsest.web.problems import (
+    UnauthorizedError,
+    UnsupportedMediaTypeError,
+    WebError,
+    problem_of,
+    status_of,
+)
+
+_WITH_BODY = frozenset({"POST", "PUT"})
+
+SECURITY_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+        "font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; "
+        "form-action 'none'; frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+class Guard:
+    """Lets through what the access allows; everything else is answered here."""
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self._app = app
+        self._access = access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_secured(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in SECURITY_HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        try:
+            answer = self._answer(scope)
+        except WebError as error:
+            answer = _refused(error)
+        if answer is not None:
+            await answer(scope, receive, send_secured)
+            return
+        await self._app(scope, receive, send_secured)
+
+    def _answer(self, scope: Scope) -> Response | None:
+        """Check a request; gives the answer where the page is opened with a token."""
+        headers = Headers(scope=scope)
+        port = (scope.get("server") or ("", None))[1] or 80
+        self._access.check_site(headers, port=port)
+        if self._access.holder(headers, port=port) is None:
+            return self._exchange(scope, port=port)
+        if "token" in _query(scope) and scope["path"] == "/":
+            return RedirectResponse("/", status_code=303)
+        if scope["method"] in _WITH_BODY:
+            kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+            if kind != "application/json":
+                raise UnsupportedMediaTypeError("Send the body as application/json.")
+        return None
+
+    def _exchange(self, scope: Scope, *, port: int) -> Response:
+        token = _query(scope).get("token", "") if scope["path"] == "/" else ""
+        cookie = self._access.exchange(token) if token else None
+        if cookie is None:
+            hint = "That link was used before. " if token else ""
+            raise UnauthorizedError(
+                f"{hint}Open the link that `palimpsest web` printed at its start."
+            )
+        answer = RedirectResponse("/", status_code=303)
+        answer.set_cookie(cookie_name(port), cookie, httponly=True, samesite="strict", path="/")
+        return answer
+
+
+def _query(scope: Scope) -> QueryParams:
+    return QueryParams(scope["query_string"])
+
+
+def _refused(error: WebError) -> Response:
+    return JSONResponse(problem_of(error).model_dump(), status_code=status_of(error))
