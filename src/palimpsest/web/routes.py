@@ -14,11 +14,13 @@ from palimpsest.web.listing import session_list
 from palimpsest.web.originals import PICTURES, Reading, media_of, originals
 from palimpsest.web.problems import NotFoundError
 from palimpsest.web.rooms import Room, Rooms
+from palimpsest.web.usage import request_usage
 from palimpsest.web.wire import (
     Accepted,
     ApprovalBody,
     CompactBody,
     Compactions,
+    ContextShares,
     EventFrame,
     ModelBody,
     Original,
@@ -32,6 +34,7 @@ from palimpsest.web.wire import (
     SessionList,
     Snapshot,
     TitleBody,
+    Usage,
 )
 
 MOST_PROMPT_BYTES = 32 << 20
@@ -242,6 +245,31 @@ async def get_receipt(room: Looked, checkpoint: Annotated[str, Path(max_length=1
     if receipt is None:
         raise NotFoundError(f"There is no receipt of {checkpoint}.")
     return ReceiptOf(checkpoint=checkpoint, receipt=receipt)
+
+
+@router.get("/sessions/{session_id}/context")
+async def get_context(room: Looked) -> ContextShares:
+    """Divide the meter's number by what stands in the next request."""
+    found = room.session.context_breakdown()
+    return ContextShares(
+        system=found.system,
+        tools=found.tools,
+        skills=found.skills,
+        summary=found.summary,
+        turns=found.turns,
+        cleared=found.cleared,
+        free=found.free,
+        turns_kept=found.turns_kept,
+        outputs_cleared=found.outputs_cleared,
+    )
+
+
+@router.get("/sessions/{session_id}/usage")
+async def get_usage(room: Looked) -> Usage:
+    """Give what each request took; reads the whole history."""
+    messages, checkpoints = room.session.messages, room.session.get_compactions()
+    rows = await asyncio.to_thread(lambda: tuple(request_usage(messages, checkpoints)))
+    return Usage(requests=rows)
 
 
 # --- events --------------------------------------------------------------------------------------

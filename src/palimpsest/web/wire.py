@@ -28,7 +28,11 @@ class ApiModel(BaseModel):
     """What all values of the API share; unknown keys of a body are refused."""
 
     model_config = ConfigDict(
-        alias_generator=to_camel, validate_by_name=True, frozen=True, extra="forbid"
+        alias_generator=to_camel,
+        validate_by_name=True,
+        frozen=True,
+        extra="forbid",
+        json_schema_serialization_defaults_required=True,
     )
 
 
@@ -112,6 +116,39 @@ class ReceiptOf(ApiModel):
 
     checkpoint: str
     receipt: Receipt
+
+
+class ContextShares(ApiModel):
+    """What the next request is made of, in tokens; ``free`` is what may still be added."""
+
+    system: int
+    tools: int
+    skills: int
+    summary: int
+    turns: int
+    cleared: int
+    free: int
+    turns_kept: int
+    outputs_cleared: int
+
+
+class RequestUsage(ApiModel):
+    """One request as its provider counted it; ``costUsd`` is what all so far came to.
+
+    ``afterCompaction`` is true for the first one after a compaction.
+    """
+
+    index: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float
+    after_compaction: bool
+
+
+class Usage(ApiModel):
+    """Every request, oldest first."""
+
+    requests: tuple[RequestUsage, ...]
 
 
 class EventFrame(ApiModel):

@@ -1,0 +1,236 @@
+import { useCallback, useLayoutEffect, useRef, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { api, ask } from "../api/client";
+import type { ImageBody, Snapshot } from "../api/types";
+import { useStored } from "../stored";
+import { useCommand } from "../useCommand";
+import { isCommand, meaningOf, offered, type CommandName } from "./commands";
+import { readImages } from "./images";
+import { SlashMenu } from "./SlashMenu";
+import { useCompact } from "./useCompact";
+import { useQueue, type Waiting } from "./useQueue";
+
+interface Props {
+  snapshot: Snapshot;
+  onCreate(): void;
+}
+
+/** Where the person writes: prompts, commands, pictures; Stop stands where Send does while busy. */
+export function Composer({ snapshot, onCreate }: Props) {
+  const { t } = useTranslation();
+  const [text, setText] = useStored(`palimpsest.draft.${snapshot.id}`, "");
+  const [images, setImages] = useState<ImageBody[]>([]);
+  const [chosen, setChosen] = useState(0);
+  const [closed, setClosed] = useState("");
+  const area = useRef<HTMLTextAreaElement>(null);
+  const latest = useRef(text);
+  latest.current = text;
+  const { run, problem } = useCommand();
+  const { reason, notice, compact } = useCompact(snapshot);
+  const [unknown, setUnknown] = useState("");
+  const busy = snapshot.operation !== "idle";
+  const params = { path: { session_id: snapshot.id } };
+
+  useLayoutEffect(() => {
+    const element = area.current;
+    if (!element) return;
+    element.style.height = "auto";
+    element.style.height = `${element.scrollHeight}px`;
+  }, [text]);
+
+  const post = useCallback(
+    async ({ requestId, text, images }: Waiting) => {
+      const path = { session_id: snapshot.id };
+      return run(() =>
+        ask(api.POST("/api/sessions/{session_id}/prompt", { params: { path }, body: { requestId, text, images, skills: [] } })),
+      );
+    },
+    [run, snapshot.id],
+  );
+  const { queue, add, remove } = useQueue(snapshot, post);
+
+  const menu = closed === text ? [] : offered(text);
+  const runCommand = async (name: CommandName, rest: string) => {
+    const typed = text;
+    // Only what is still the same command goes; what was typed meanwhile stays.
+    const clear = () => latest.current === typed && setText("");
+    switch (name) {
+      case "compact":
+        if (reason) return;
+        if (await compact(rest)) clear();
+        return;
+      case "restore": {
+        const body = { checkpoint: null, outputs: false };
+        if (await run(() => ask(api.POST("/api/sessions/{session_id}/restore", { params, body })))) clear();
+        return;
+      }
+      case "new":
+        clear();
+        onCreate();
+    }
+  };
+
+  const submit = async () => {
+    const meaning = meaningOf(text);
+    setUnknown("");
+    if (meaning.kind === "command") {
+      if (isCommand(meaning.name)) await runCommand(meaning.name, meaning.rest);
+      else setUnknown(t("composer.unknown", { name: meaning.name }));
+      return;
+    }
+    if (!meaning.text && images.length === 0) return;
+    const waiting = { requestId: crypto.randomUUID(), text: meaning.text, images };
+    if (busy) {
+      add(waiting);
+    } else if (!(await post(waiting))) {
+      return;
+    }
+    setText("");
+    setImages([]);
+  };
+
+  const onKeyDown = (event: React.KeyboardEvent) => {
+    if (event.nativeEvent.isComposing || event.ctrlKey || event.altKey || event.metaKey) return;
+    if (menu.length && !event.shiftKey) {
+      const name = menu[Math.min(chosen, menu.length - 1)]!;
+      switch (event.key) {
+        case "Enter":
+        case "Tab":
+          event.preventDefault();
+          runCommand(name, "");
+          return;
+        case "ArrowDown":
+        case "ArrowUp":
+          event.preventDefault();
+          setChosen((chosen + (event.key === "ArrowDown" ? 1 : menu.length - 1)) % menu.length);
+          return;
+        case "Escape":
+          event.preventDefault();
+          setClosed(text);
+          return;
+      }
+    }
+    if (event.key === "Enter" && !event.shiftKey) {
+      event.preventDefault();
+      submit();
+    }
+  };
+
+  const addImages = async (files: Iterable<File>) => {
+    const read = await readImages(files);
+    setImages((known) => [...known, ...read]);
+  };
+
+  return (
+    <form
+      className="composer"
+      onSubmit={(event) => {
+        event.preventDefault();
+        submit();
+      }}
+      onDragOver={(event) => event.preventDefault()}
+      onDrop={(event) => {
+        event.preventDefault();
+        addImages(event.dataTransfer.files);
+      }}
+    >
+      {queue.length ? (
+        <ul className="queue" aria-label={t("composer.queue")}>
+          {queue.map((waiting) => (
+            <li key={waiting.requestId}>
+              <span>{waiting.text}</span>
+              {busy ? null : (
+                <button
+                  type="button"
+                  onClick={() => {
+                    remove(waiting.requestId);
+                    post(waiting);
+                  }}
+                >
+                  {t("composer.send")}
+                </button>
+              )}
+              <button type="button" className="quiet" onClick={() => remove(waiting.requestId)}>
+                {t("composer.remove")}
+              </button>
+            </li>
+          ))}
+        </ul>
+      ) : null}
+      <p className="composer-notice" role="status">
+        {notice || unknown || problem}
+      </p>
+      {menu.length ? (
+        <SlashMenu names={menu} chosen={Math.min(chosen, menu.length - 1)} snapshot={snapshot} reason={reason} onChoose={(name) => runCommand(name, "")} />
+      ) : null}
+      {images.length ? (
+        <ul className="chips">
+          {images.map((image, number) => (
+            <li key={number}>
+              <img src={`data:${image.mediaType};base64,${image.data}`} alt={t("timeline.image")} />
+              <button
+                type="button"
+                className="quiet"
+                aria-label={t("composer.remove")}
+                onClick={() => setImages(images.filter((_, other) => other !== number))}
+              >
+                ×
+              </button>
+            </li>
+          ))}
+        </ul>
+      ) : null}
+      <div className="composer-line">
+        <label className="attach quiet" title={t("composer.attach")}>
+          <span className="visually-hidden">{t("composer.attach")}</span>
+          <span aria-hidden="true">＋</span>
+          <input
+            type="file"
+            accept="image/png,image/jpeg,image/gif,image/webp"
+            multiple
+            onChange={(event) => {
+              addImages(event.target.files ?? []);
+              event.target.value = "";
+            }}
+          />
+        </label>
+        <textarea
+          id="composer"
+          ref={area}
+          rows={1}
+          value={text}
+          disabled={snapshot.readOnly}
+          aria-label={t("composer.label")}
+          aria-expanded={menu.length > 0}
+          aria-controls={menu.length ? "slash-menu" : undefined}
+          aria-activedescendant={menu.length ? `slash-${menu[Math.min(chosen, menu.length - 1)]}` : undefined}
+          role="combobox"
+          aria-autocomplete="list"
+          placeholder={t(busy ? "composer.busy" : "composer.placeholder")}
+          onChange={(event) => {
+            setText(event.target.value);
+            setClosed("");
+            setUnknown("");
+          }}
+          onKeyDown={onKeyDown}
+          onPaste={(event) => {
+            if (event.clipboardData.files.length) addImages(event.clipboardData.files);
+          }}
+        />
+        {busy ? (
+          <button
+            type="button"
+            className="primary stop"
+            onClick={() => run(() => ask(api.POST("/api/sessions/{session_id}/abort", { params })))}
+          >
+            {t("composer.stop")}
+          </button>
+        ) : (
+          <button type="submit" className="primary" disabled={snapshot.readOnly || snapshot.hasPendingSave}>
+            {t("composer.send")}
+          </button>
+        )}
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,23 @@
+/** 843 · 3.1k · 96k · 1.2M, as in the command line. */
+export function tokens(count: number): string {
+  if (count < 1000) return String(count);
+  if (count < 1_000_000) return `${short(count / 1000)}k`;
+  return `${short(count / 1_000_000)}M`;
+}
+
+function short(value: number): string {
+  return value < 10 ? value.toFixed(1) : value.toFixed(value < 100 ? 1 : 0);
+}
+
+export function dollars(cost: number): string {
+  return `$${cost.toFixed(cost < 1 ? 3 : 2)}`;
+}
+
+/** SPEC §3: what is held back for estimates that are a little off. */
+export function safety(window: number): number {
+  return Math.min(4096, Math.ceil(window / 20));
+}
+
+export function clock(timestampMs: number, language: string): string {
+  return new Date(timestampMs).toLocaleTimeString(language, { hour: "2-digit", minute: "2-digit" });
+}
