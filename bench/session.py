@@ -31,8 +31,11 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
+from palimpsest.core.outline import Outline
 from palimpsest.core.records import Checkpoint
 from palimpsest.models.limits import LimitChoices
+from palimpsest.models.timeline import measure
+from palimpsest.session.accounts import Accounts
 from palimpsest.session.agent_session import AgentSession
 from palimpsest.session.create import create_agent_session
 from palimpsest.session.files import Files
@@ -40,6 +43,7 @@ from palimpsest.session.jsonl import JsonlStore
 from palimpsest.session.manager import SessionManager
 from palimpsest.session.settings import SessionSettings
 from palimpsest.session.store import Commit, HeaderChanges, SessionHeader
+from palimpsest.session.totals import Counted
 from palimpsest.testing import Reply, ScriptedModel
 
 MEGABYTES = (1, 10, 100)
@@ -99,10 +103,13 @@ def turn(number: int, lines: int) -> list[ModelMessage]:
 async def build(path: Path, enough: Callable[[int, int], bool], *, lines: int) -> int:
     """Write a session whose live view is its last turns; gives its count of messages."""
     store = JsonlStore.create(path, HEADER, files=Unsynchronised())
-    count = number = 0
+    count, number, measured, accounts = 0, 0, Outline(), Accounts()
     while number < 5 or not enough(count, size_of(path)):
         messages = turn(number, lines)
         await store.commit(Commit(messages=tuple(messages)))
+        for message in messages:
+            measured.append(measure(message))
+        accounts.count_stored(messages, ())
         count, number = count + len(messages), number + 1
     cut = count - 4 * 22
     record = Checkpoint(
@@ -114,8 +121,10 @@ async def build(path: Path, enough: Callable[[int, int], bool], *, lines: int) -
         timestamp=1,
         provider="extractive",
         model="",
+        prefix=measured.prefix(cut),
     )
-    await store.commit(Commit(records=(record,)))
+    counted = Counted(messages=count, records=1, totals=accounts.totals)
+    await store.commit(Commit(records=(record,), header=HeaderChanges(counted=counted)))
     await store.close()
     return count
 
@@ -191,10 +200,14 @@ class Peak:
 
 
 def peak_rss_mb() -> float:
-    """Peak memory of this process."""
+    """Peak memory of this program; ``getrusage`` on Linux counts what started it, too."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        line = next(x for x in status.read_text("utf-8").splitlines() if x.startswith("VmHWM"))
+        return int(line.split()[1]) / 1_024
     import resource  # noqa: PLC0415  # not on Windows
 
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1_024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1_048_576
 
 
 async def work_in(path: Path) -> None:

@@ -23,6 +23,7 @@ from palimpsest.session.agent_session import AgentSession
 from palimpsest.session.approvals import Approvals
 from palimpsest.session.files import Files
 from palimpsest.session.jsonl import JsonlStore
+from palimpsest.session.resuming import load_live
 from palimpsest.session.settings import SessionSettings
 from palimpsest.session.store import Commit, Loaded, Store
 from palimpsest.testing import Call, Reply, ScriptedModel
@@ -136,7 +137,7 @@ class LongSession:
 async def opened(store: Store, model: ScriptedModel, build: object) -> AgentSession:
     return AgentSession(
         store=store,
-        loaded=await store.load(),
+        loaded=await load_live(store),
         model=resolve_model(model),
         build_agent=build,
         settings=SessionSettings(

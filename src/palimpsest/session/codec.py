@@ -13,6 +13,7 @@ from palimpsest.core.record_codec import JsonObject, dump_record, read_records
 from palimpsest.core.records import Record
 from palimpsest.session.framing import MalformedError, UnsupportedError, count_of, text_of
 from palimpsest.session.store import HeaderChanges, SessionHeader
+from palimpsest.session.totals import NOTHING_COUNTED, Counted, read_counted
 
 FORMAT = "palimpsest-session"
 VERSION = 2
@@ -27,7 +28,7 @@ _RECORD_LISTS = {
     "restores": "restore",
 }
 _OWN_KEYS = frozenset(
-    {"format", "version", "id", "created", "updated", "chunks", "hash"}
+    {"format", "version", "id", "created", "updated", "totals", "chunks", "hash"}
     | {*_TEXTS, *_LISTS, *_RECORD_LISTS}
 )
 
@@ -81,6 +82,7 @@ def header_object(
         "model": header.model,
         "permission_preset": header.permission_preset,
         "title": header.title,
+        **({} if header.counted == NOTHING_COUNTED else {"totals": header.counted.dump()}),
         **header.unknown,
         **{name: list[Json](getattr(header, name)) for name in _LISTS},
         **lists,
@@ -126,6 +128,7 @@ def read_header(value: JsonObject) -> SessionHeader:
         skill_snapshots=_objects(value, "skill_snapshots"),
         system_prompt_checkpoints=_objects(value, "system_prompt_checkpoints"),
         timings=_objects(value, "timings"),
+        counted=_counted(value) or NOTHING_COUNTED,
         unknown={key: item for key, item in value.items() if key not in _OWN_KEYS},
     )
 
@@ -167,7 +170,7 @@ def read_stored_records(items: Sequence[Json]) -> list[StoredRecord]:
 
 
 def _extra(record: Record, item: JsonObject) -> JsonObject:
-    own = {*dump_record(record), "sequence", "covers", "split", "base"}
+    own = {*dump_record(record), "sequence", "covers", "split", "base", "prefix"}
     return {key: value for key, value in item.items() if key not in own}
 
 
@@ -219,6 +222,7 @@ def dump_changes(changes: HeaderChanges) -> JsonObject:
     return {
         **{key: value for key, value in texts.items() if value is not None},
         **{key: value for key, value in lists.items() if value},
+        **({} if changes.counted is None else {"totals": changes.counted.dump()}),
     }
 
 
@@ -238,4 +242,13 @@ def read_changes(value: JsonObject) -> HeaderChanges:
         skill_snapshots=_objects(value, "skill_snapshots"),
         system_prompt_checkpoints=_objects(value, "system_prompt_checkpoints"),
         timings=_objects(value, "timings"),
+        counted=_counted(value),
     )
+
+
+def _counted(value: JsonObject) -> Counted | None:
+    if "totals" not in value:
+        return None
+    if not isinstance(totals := value["totals"], dict):
+        raise MalformedError("'totals' is no object")
+    return read_counted(totals)
