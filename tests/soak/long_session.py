@@ -21,6 +21,7 @@ from palimpsest.models.limits import LimitChoices
 from palimpsest.models.resolve import resolve_model
 from palimpsest.session.agent_session import AgentSession
 from palimpsest.session.approvals import Approvals
+from palimpsest.session.conversation import AgentBuilder
 from palimpsest.session.files import Files
 from palimpsest.session.jsonl import JsonlStore
 from palimpsest.session.resuming import load_live
@@ -93,7 +94,7 @@ class LongSession:
             store = JsonlStore.create(self.path, HEADER, files=files)
         self.store = Watched(store, self.path)
         self.model = Forgetful(self._script(), window=WINDOW)
-        return await opened(self.store, self.model, self._agent)
+        return await opened(self.store, self.model, self._agent, first_id=self.turns * 1_000)
 
     async def turn(self, session: AgentSession) -> None:
         """Give one prompt."""
@@ -134,7 +135,9 @@ class LongSession:
         return agent
 
 
-async def opened(store: Store, model: ScriptedModel, build: object) -> AgentSession:
+async def opened(
+    store: Store, model: ScriptedModel, build: AgentBuilder, *, first_id: int
+) -> AgentSession:
     return AgentSession(
         store=store,
         loaded=await load_live(store),
@@ -143,7 +146,7 @@ async def opened(store: Store, model: ScriptedModel, build: object) -> AgentSess
         settings=SessionSettings(
             limits=LimitChoices(window=WINDOW, max_output=1_024), summarizer="extractive"
         ),
-        environment=CountingEnvironment(),
+        environment=CountingEnvironment(first_id),
     )
 
 

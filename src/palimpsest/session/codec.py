@@ -11,7 +11,14 @@ from palimpsest.core.errors import InvalidRecordError, InvalidSettingError
 from palimpsest.core.excerpt import Json
 from palimpsest.core.record_codec import JsonObject, dump_record, read_records
 from palimpsest.core.records import Record
-from palimpsest.session.framing import MalformedError, UnsupportedError, count_of, text_of
+from palimpsest.session.framing import (
+    MalformedError,
+    UnsupportedError,
+    count_of,
+    dump_json,
+    load_object,
+    text_of,
+)
 from palimpsest.session.store import HeaderChanges, SessionHeader
 from palimpsest.session.totals import NOTHING_COUNTED, Counted, read_counted
 
@@ -35,14 +42,22 @@ _OWN_KEYS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRecord:
-    """A record and what else stands in its JSON object: the receipt, keys of other versions."""
+    """A record and what else stands in its JSON object.
+
+    Attributes:
+        receipt: of a checkpoint, as JSON, or empty; as objects, the receipts of a long session
+            would take most of the memory it needs.
+        extra: keys of other versions and of other tools.
+    """
 
     record: Record
+    receipt: bytes = b""
     extra: JsonObject = field(default_factory=dict[str, Json])
 
     def dump(self) -> JsonObject:
         """Give the JSON object."""
-        return {**dump_record(self.record), **self.extra}
+        receipt: JsonObject = {"receipt": load_object(self.receipt)} if self.receipt else {}
+        return {**dump_record(self.record), **receipt, **self.extra}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,14 +179,18 @@ def read_stored_records(items: Sequence[Json]) -> list[StoredRecord]:
     """
     records = read_records(list(items))
     return [
-        StoredRecord(record=record, extra=_extra(record, cast("JsonObject", item)))
+        _stored(record, cast("JsonObject", item))
         for record, item in zip(records, items, strict=True)
     ]
 
 
-def _extra(record: Record, item: JsonObject) -> JsonObject:
+def _stored(record: Record, item: JsonObject) -> StoredRecord:
     own = {*dump_record(record), "sequence", "covers", "split", "base", "prefix"}
-    return {key: value for key, value in item.items() if key not in own}
+    extra = {key: value for key, value in item.items() if key not in own}
+    receipt = b""
+    if isinstance(extra.get("receipt"), dict):
+        receipt = dump_json(extra.pop("receipt"))
+    return StoredRecord(record=record, receipt=receipt, extra=extra)
 
 
 def read_chunks(value: JsonObject) -> list[Chunk] | None:

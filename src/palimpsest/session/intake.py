@@ -116,11 +116,7 @@ class Intake:
             header=deepcopy(self.header),
             messages=tuple(messages),
             records=tuple(item.record for item in self.records),
-            receipts={
-                item.record.id: deepcopy(receipt)
-                for item in self.records
-                if isinstance(receipt := item.extra.get("receipt"), dict)
-            },
+            receipts=_Receipts(self.records),
             originals=self._read_originals,
             first_message_index=first_message_index,
             message_count=self.message_count,
@@ -138,9 +134,9 @@ class Intake:
         """
         lines, measured, open_calls = self._take_messages(commit)
         prefix, records = self._cover(commit.records, lines)
-        stored = _with_receipts(records, commit.receipts)
-        history = self._check_records([item.record for item in stored], measured)
+        history = self._check_records(records, measured)
         try:
+            stored = _with_receipts(records, commit.receipts)
             changes = load_object(dump_json(dump_changes(commit.header)))
             objects = [load_object(dump_json(item.dump())) for item in stored]
             header = read_changes(changes).apply(self.header)
@@ -264,6 +260,22 @@ class Intake:
                     raise OriginalsChangedError(self._name, cut + 1, changed_originals(record))
 
 
+class _Receipts(Mapping[str, JsonObject]):
+    """Receipts by checkpoint id, read when they are looked at."""
+
+    def __init__(self, records: Iterable[StoredRecord]) -> None:
+        self._stored = {item.record.id: item.receipt for item in records if item.receipt}
+
+    def __getitem__(self, checkpoint_id: str) -> JsonObject:
+        return load_object(self._stored[checkpoint_id])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._stored)
+
+    def __len__(self) -> int:
+        return len(self._stored)
+
+
 def _first_needed(record: Record, records: Sequence[Record]) -> int | None:
     """Give the first message that an outline must know to check a record; None where none is."""
     match record:
@@ -285,14 +297,8 @@ def _first_needed(record: Record, records: Sequence[Record]) -> int | None:
 def _with_receipts(
     records: Sequence[Record], receipts: Mapping[str, JsonObject]
 ) -> list[StoredRecord]:
-    left = dict(receipts)
-    stored: list[StoredRecord] = []
-    for record in records:
-        is_checkpoint = record.kind == "checkpoint"
-        receipt = left.pop(record.id, None) if is_checkpoint else None
-        stored.append(
-            StoredRecord(record=record, extra={} if receipt is None else {"receipt": receipt})
-        )
-    if left:
+    checkpoints = {record.id for record in records if record.kind == "checkpoint"}
+    if not receipts.keys() <= checkpoints:
         raise InvalidRecordError("a receipt", "checkpoint", "is not one of its commit")
-    return stored
+    dumped = {key: dump_json(receipt) for key, receipt in receipts.items()}
+    return [StoredRecord(record=item, receipt=dumped.get(item.id, b"")) for item in records]
