@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal, TypeAlias, assert_never
 
-from palimpsest.core.outline import Position
+from palimpsest.core.outline import Position, Prefix
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +41,7 @@ class Checkpoint:
         usage: what writing it cost.
         split: the cut is a step boundary inside a turn, not a turn start.
         covers: SHA-256 of the stored message lines before the cut, hexadecimal, or empty.
+        prefix: what to know of those messages to go on without them; None where nobody said.
     """
 
     id: str
@@ -54,6 +55,7 @@ class Checkpoint:
     usage: SummaryUsage = field(default_factory=SummaryUsage)
     split: bool = False
     covers: str = ""
+    prefix: Prefix | None = None
     kind: Literal["checkpoint"] = "checkpoint"
 
 

@@ -73,6 +73,7 @@ class SessionFile:
             message_count=layout.message_count,
             open_calls=open_calls,
             read_lines=self._read_lines,
+            read_originals=self.read_range,
         )
 
     @property
