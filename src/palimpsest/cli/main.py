@@ -14,11 +14,12 @@ from typing import Annotated
 import typer
 
 from palimpsest._version import __version__
-from palimpsest.cli import compact, replay
+from palimpsest.cli import compact, demo, replay
 from palimpsest.core.errors import PalimpsestError
 
 _EXAMPLES = """\b
 Examples:
+  palimpsest demo
   palimpsest replay session.jsonl --html report.html
   palimpsest compact session.jsonl -o compacted.jsonl
   palimpsest --version
@@ -55,6 +56,7 @@ def palimpsest(
         typer.echo(context.get_help())
 
 
+app.command(epilog=demo.EXAMPLES)(demo.demo)
 app.command(epilog=replay.EXAMPLES)(replay.replay)
 app.command(epilog=compact.EXAMPLES)(compact.compact)
 

@@ -12,7 +12,7 @@
     │  ├─ WouldOverwriteError         the output would replace a file
     │  ├─ UnknownModelError           no provider is known by that name
     │  ├─ MissingKeyError             an environment variable that a provider needs is not set
-    │  ├─ MissingExtraError           a provider's package is not installed
+    │  ├─ MissingExtraError           an optional package is not installed
     │  ├─ UnknownSkillError           no skill of that name stands in the skill directories
     │  ├─ SessionNotFoundError        there is no session file of that name
     │  └─ StoreClosedError            the store was closed before
@@ -193,20 +193,22 @@ class MissingKeyError(UsageError):
 
 
 class MissingExtraError(UsageError):
-    """A provider's package is not installed; ``requirement`` is what to hand to pip."""
+    """An optional package is not installed.
+
+    Attributes:
+        needed_by: what needs it, in the words of a sentence's subject.
+        requirement: what to hand to pip.
+    """
 
     code = "missing_extra"
 
-    def __init__(self, provider: str, requirement: str) -> None:
-        super().__init__(provider, requirement)
-        self.provider = provider
+    def __init__(self, needed_by: str, requirement: str) -> None:
+        super().__init__(needed_by, requirement)
+        self.needed_by = needed_by
         self.requirement = requirement
 
     def __str__(self) -> str:
-        return (
-            f"The provider {self.provider!r} needs an optional package: "
-            f"pip install '{self.requirement}'."
-        )
+        return f"{self.needed_by} needs an optional package: pip install '{self.requirement}'."
 
 
 class SessionNotFoundError(UsageError):

@@ -107,7 +107,7 @@ def _coding_capabilities(
     try:
         from palimpsest.session.coding_tools import coding_capabilities
     except ImportError as error:
-        raise MissingExtraError("pydantic-ai-harness", "palimpsest-ai[agent]") from error
+        raise MissingExtraError("A coding agent", "palimpsest-ai[agent]") from error
     return coding_capabilities(
         cwd,
         preset=preset,
