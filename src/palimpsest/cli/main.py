@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from palimpsest._version import __version__
-from palimpsest.cli import compact, demo, replay
+from palimpsest.cli import compact, demo, doctor, replay
 from palimpsest.core.errors import PalimpsestError
 
 _EXAMPLES = """\b
@@ -59,6 +59,7 @@ def palimpsest(
 app.command(epilog=demo.EXAMPLES)(demo.demo)
 app.command(epilog=replay.EXAMPLES)(replay.replay)
 app.command(epilog=compact.EXAMPLES)(compact.compact)
+app.command(epilog=doctor.EXAMPLES)(doctor.doctor)
 
 
 def run(commands: typer.Typer = app) -> None:
