@@ -38,7 +38,11 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def opened(
-    manager: SessionManager, script: list[Reply], *, preset: PermissionPreset = "full-access"
+    manager: SessionManager,
+    script: list[Reply],
+    *,
+    preset: PermissionPreset = "full-access",
+    sandboxes_commands: bool = True,
 ) -> tuple[AgentSession, ScriptedModel]:
     model = ScriptedModel(script, window=64_000)
     session = await create_agent_session(
@@ -46,6 +50,7 @@ async def opened(
         model=model,
         settings=SessionSettings(
             permission_preset=preset,
+            sandboxes_commands=sandboxes_commands,
             summarizer="extractive",
             limits=LimitChoices(window=64_000, max_output=2_000),
         ),
@@ -96,9 +101,11 @@ async def test_instruction_files_are_read_anew_for_each_prompt(project: Path) ->
     assert "in prose" in model.requests[1].text
 
 
-async def test_commands_ask_first_unless_access_is_full(project: Path) -> None:
+async def test_without_a_sandbox_commands_ask_first_unless_access_is_full(project: Path) -> None:
     script = [call("run_command", command="echo hi"), Reply(text="done")]
-    session, _ = await opened(SessionManager.create(project), script, preset="workspace-write")
+    session, _ = await opened(
+        SessionManager.create(project), script, preset="workspace-write", sandboxes_commands=False
+    )
     async with session:
         running = asyncio.ensure_future(session.prompt("go"))
         await until(session, lambda: bool(session.state.pending_approvals))

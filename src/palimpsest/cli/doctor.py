@@ -25,7 +25,7 @@ MOST_FINDINGS = 20
 def doctor(
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[FILE…]", help="Session files; without one, all of yours."),
+        typer.Argument(metavar="FILE…", help="Session files; without one, all of yours."),
     ] = None,
     *,
     tidy: Annotated[

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import NoneType
 from typing import TypeAlias
@@ -62,12 +63,13 @@ async def create_agent_session(
         if not named:
             raise UnknownModelError("", f"none is set; name one or set {MODEL_VARIABLE}")
         resolved = resolve_model(named)
+        has_sandbox = tools is None and await _has_sandbox(session_manager.cwd, chosen)
         return AgentSession(
             store=store,
             loaded=loaded,
             model=resolved,
             build_agent=lambda approvals: _agent(
-                session_manager, approvals, tools, toolsets, chosen
+                session_manager, approvals, tools, toolsets, chosen, has_sandbox=has_sandbox
             ),
             settings=chosen,
             environment=environment or SystemEnvironment(),
@@ -85,11 +87,14 @@ def _agent(
     tools: Sequence[AnyTool] | None,
     toolsets: Sequence[AbstractToolset[None]],
     settings: SessionSettings,
+    *,
+    has_sandbox: bool,
 ) -> Agent[None, str]:
     preset = approvals.preset
-    capabilities = guard_capabilities(approvals, preset=preset)
+    sandboxed = has_sandbox and preset == "workspace-write"
+    capabilities = guard_capabilities(approvals, preset=preset, sandboxed=sandboxed)
     if tools is None:
-        capabilities += _coding_capabilities(manager.cwd, preset, settings)
+        capabilities += _coding_capabilities(manager.cwd, preset, settings, sandboxed=sandboxed)
     return Agent(
         None,
         deps_type=NoneType,
@@ -101,16 +106,29 @@ def _agent(
     )
 
 
+async def _has_sandbox(cwd: Path, settings: SessionSettings) -> bool:
+    with _needing_extra():
+        from palimpsest.session.sandbox import can_sandbox
+    return settings.sandboxes_commands and await can_sandbox(cwd)
+
+
 def _coding_capabilities(
-    cwd: Path, preset: PermissionPreset, settings: SessionSettings
+    cwd: Path, preset: PermissionPreset, settings: SessionSettings, *, sandboxed: bool
 ) -> list[AbstractCapability[None]]:
-    try:
+    with _needing_extra():
         from palimpsest.session.coding_tools import coding_capabilities
-    except ImportError as error:
-        raise MissingExtraError("A coding agent", "palimpsest-ai[agent]") from error
     return coding_capabilities(
         cwd,
         preset=preset,
+        sandboxed=sandboxed,
         reads_instruction_files=settings.reads_instruction_files,
         skill_directories=settings.skill_directories,
     )
+
+
+@contextmanager
+def _needing_extra() -> Generator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise MissingExtraError("A coding agent", "palimpsest-ai[agent]") from error

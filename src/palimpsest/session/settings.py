@@ -43,6 +43,8 @@ class SessionSettings:
         summarizer: ``model`` asks the session's own model, ``extractive`` needs none.
         permission_preset: what tools may do without asking; None takes what is stored with the
             session, else ``workspace-write``.
+        sandboxes_commands: in ``workspace-write``, run commands in a sandbox where the platform has
+            one; elsewhere, and where this is off, they ask first.
         instructions: system text, in front of what the project's instruction files say.
         reads_instruction_files: AGENTS.md and CLAUDE.md, read anew for every prompt.
         skill_directories: folders of skills that the model may load and a prompt may name;
@@ -55,6 +57,7 @@ class SessionSettings:
     calibrates: bool = True
     summarizer: Literal["model", "extractive"] | Summarizer = "model"
     permission_preset: PermissionPreset | None = None
+    sandboxes_commands: bool = True
     instructions: str = ""
     reads_instruction_files: bool = True
     skill_directories: Sequence[str] = ()
