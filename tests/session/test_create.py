@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from pydantic_ai.exceptions import UnexpectedModelBehavior
 from pydantic_ai.messages import ModelResponse, ToolCallPart, ToolReturnPart
 
 from palimpsest.core.errors import (
@@ -126,6 +127,28 @@ async def test_read_only_neither_writes_nor_runs(project: Path) -> None:
     tools = set(model.requests[0].parameters.declared_tool_defs)
     assert "read_file" in tools
     assert not tools & {"write_file", "edit_file", "run_command", "start_command"}
+
+
+async def test_mistakes_in_a_row_are_told_to_the_model_and_do_not_end_the_run(
+    project: Path,
+) -> None:
+    wrong = call("edit_file", path="app.py", old_text="not there", new_text="x")
+    script = [*[wrong] * 4, call("edit_file", path="app.py", old_text="text\n", new_text="date\n")]
+    session, _ = await opened(SessionManager.create(project), [*script, Reply(text="done")])
+    async with session:
+        assert await session.prompt("go") == "done"
+        outcomes = [outcome for _, outcome, _ in results(session)]
+        assert outcomes == ["retried"] * 4 + ["success"]
+
+
+async def test_too_many_mistakes_in_a_row_end_the_run(project: Path) -> None:
+    wrong = call("edit_file", path="app.py", old_text="not there", new_text="x")
+    session, _ = await opened(SessionManager.create(project), [wrong] * 20)
+    async with session:
+        with pytest.raises(UnexpectedModelBehavior, match="max retries"):
+            await session.prompt("go")
+        assert len(results(session)) == 11
+        assert session.state.outcome == "error"
 
 
 async def test_a_key_named_twice_is_refused(project: Path) -> None:

@@ -30,6 +30,7 @@
        ├─ InvalidMessageError         a message cannot stand in the history; it was not accepted
        ├─ SummaryRejectedError        a generated summary cannot be used
        ├─ SummaryTimeoutError         a summary took too long
+       ├─ McpServerError              a server of the Model Context Protocol did not start
        ├─ WorkerLostError             a process that shared the work ended by itself
        ├─ SaveFailedError             the operating system refused to store a commit
        └─ SessionFileError            a session file cannot be used as it is; it was not touched
@@ -573,6 +574,20 @@ class PendingSaveError(RefusalError):
             f"{self.messages} messages and {self.records} records are not saved; flush to try "
             "again, or dispose with discard_pending=True to give them up."
         )
+
+
+class McpServerError(FailureError):
+    """A server of the Model Context Protocol did not start; the prompt was not accepted."""
+
+    code = "mcp_server_failed"
+
+    def __init__(self, server: str, reason: str) -> None:
+        super().__init__(server, reason)
+        self.server = server
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"The MCP server {self.server!r} did not start: {self.reason.rstrip('.')}."
 
 
 class WorkerLostError(FailureError):

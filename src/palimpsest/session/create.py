@@ -19,8 +19,10 @@ from palimpsest.models.resolve import ModelChoice, resolve_model
 from palimpsest.session.agent_session import AgentSession
 from palimpsest.session.approvals import Approvals
 from palimpsest.session.environment import Environment, SystemEnvironment
+from palimpsest.session.extensions import Extensions
 from palimpsest.session.guards import guard_capabilities
 from palimpsest.session.manager import SessionManager
+from palimpsest.session.mcp import McpServers
 from palimpsest.session.settings import PermissionPreset, SessionSettings
 from palimpsest.session.skills import DirectorySkills
 
@@ -47,12 +49,13 @@ async def create_agent_session(
             that PALIMPSEST_MODEL names.
         tools: functions and tools; None gives the tools of a coding agent, an empty sequence
             none.
-        toolsets: of pydantic-ai, MCP servers among them; in addition to ``tools``.
+        toolsets: of pydantic-ai; in addition to ``tools``. MCP servers stand in the settings.
         settings: choices; None takes the defaults.
         environment: clock and ids.
 
     Raises:
         UnknownModelError, MissingKeyError, MissingExtraError: the model cannot be had.
+        InvalidSettingError: an MCP server has a name that no tool could have.
         SessionLockedError, SessionFileError: the session cannot be opened.
     """
     chosen = settings or SessionSettings()
@@ -64,17 +67,28 @@ async def create_agent_session(
             raise UnknownModelError("", f"none is set; name one or set {MODEL_VARIABLE}")
         resolved = resolve_model(named)
         has_sandbox = tools is None and await _has_sandbox(session_manager.cwd, chosen)
+        servers = McpServers(chosen.mcp_servers, cwd=session_manager.cwd)
         return AgentSession(
             store=store,
             loaded=loaded,
             model=resolved,
             build_agent=lambda approvals: _agent(
-                session_manager, approvals, tools, toolsets, chosen, has_sandbox=has_sandbox
+                session_manager,
+                approvals,
+                tools,
+                [*toolsets, *servers.toolsets(approvals.preset)],
+                chosen,
+                has_sandbox=has_sandbox,
             ),
             settings=chosen,
             environment=environment or SystemEnvironment(),
+            extensions=Extensions(
+                skills=DirectorySkills(
+                    cwd=session_manager.cwd, directories=chosen.skill_directories
+                ),
+                servers=servers,
+            ),
             path=session_manager.path,
-            skills=DirectorySkills(cwd=session_manager.cwd, directories=chosen.skill_directories),
         )
     except BaseException:
         await store.close()
@@ -103,6 +117,7 @@ def _agent(
         tools=tools or (),
         toolsets=toolsets,
         capabilities=capabilities,
+        retries={"tools": settings.tool_retries},
     )
 
 
