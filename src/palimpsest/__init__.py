@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from palimpsest.session.create import create_agent_session as create_agent_session
     from palimpsest.session.host import SessionHost as SessionHost
     from palimpsest.session.manager import SessionManager as SessionManager
+    from palimpsest.session.mcp import McpHttpServer as McpHttpServer
+    from palimpsest.session.mcp import McpStdioServer as McpStdioServer
     from palimpsest.session.settings import SessionSettings as SessionSettings
 
 __all__ = [
@@ -44,6 +46,8 @@ __all__ = [
     "ContextBudgetExceededError",
     "EngineSettings",
     "LimitChoices",
+    "McpHttpServer",
+    "McpStdioServer",
     "NothingToCompactError",
     "PalimpsestError",
     "PendingSaveError",
@@ -69,6 +73,8 @@ _HOMES = {
     "ContextBudgetExceededError": "palimpsest.core.errors",
     "EngineSettings": "palimpsest.models.engine",
     "LimitChoices": "palimpsest.models.limits",
+    "McpHttpServer": "palimpsest.session.mcp",
+    "McpStdioServer": "palimpsest.session.mcp",
     "NothingToCompactError": "palimpsest.core.errors",
     "PRUNE_MINIMUM_THRESHOLD": "palimpsest.core.pruning",
     "PRUNE_MIN_USER_TURNS": "palimpsest.core.pruning",

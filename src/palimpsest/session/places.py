@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
@@ -24,6 +25,11 @@ def project_directory(cwd: Path) -> Path:
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", cwd.absolute().name).strip("-.") or "root"
     digest = sha256(os.fsencode(whole)).hexdigest()[:12]
     return data_directory() / "sessions" / f"{name[:40]}-{digest}"
+
+
+def session_files() -> Iterator[Path]:
+    """Find the session files of every project, in no order."""
+    return (data_directory() / "sessions").glob(f"*/*{SUFFIX}")
 
 
 def session_path(cwd: Path, session_id: str) -> Path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -12,6 +12,7 @@ from palimpsest.core.errors import InvalidSettingError
 from palimpsest.models.engine import EngineSettings
 from palimpsest.models.limits import NO_CHOICES, LimitChoices
 from palimpsest.models.summarizer import Summarizer
+from palimpsest.session.mcp import McpServer
 
 PermissionPreset: TypeAlias = Literal["read-only", "workspace-write", "full-access"]
 
@@ -43,10 +44,15 @@ class SessionSettings:
         summarizer: ``model`` asks the session's own model, ``extractive`` needs none.
         permission_preset: what tools may do without asking; None takes what is stored with the
             session, else ``workspace-write``.
+        sandboxes_commands: in ``workspace-write``, run commands in a sandbox where the platform has
+            one; elsewhere, and where this is off, they ask first.
         instructions: system text, in front of what the project's instruction files say.
         reads_instruction_files: AGENTS.md and CLAUDE.md, read anew for every prompt.
         skill_directories: folders of skills that the model may load and a prompt may name;
             relative ones are the project's.
+        mcp_servers: servers of the Model Context Protocol, by name.
+        tool_retries: mistakes in a row with one tool (wrong arguments, a text to replace that is
+            not there) that the model is told of; the next one ends the run.
         model_settings: for every main request.
     """
 
@@ -55,7 +61,10 @@ class SessionSettings:
     calibrates: bool = True
     summarizer: Literal["model", "extractive"] | Summarizer = "model"
     permission_preset: PermissionPreset | None = None
+    sandboxes_commands: bool = True
     instructions: str = ""
     reads_instruction_files: bool = True
     skill_directories: Sequence[str] = ()
+    mcp_servers: Mapping[str, McpServer] = field(default_factory=dict[str, McpServer])
+    tool_retries: int = 10
     model_settings: ModelSettings = field(default_factory=ModelSettings)

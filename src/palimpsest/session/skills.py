@@ -63,7 +63,7 @@ class DirectorySkills:
             from pydantic_ai.workspaces import LocalWorkspaceBackend
             from pydantic_ai_harness.skills import Skills
         except ImportError as error:
-            raise MissingExtraError("pydantic-ai-harness", "palimpsest-ai[agent]") from error
+            raise MissingExtraError("A skill", "palimpsest-ai[agent]") from error
         catalog = await Skills[None](list(self.directories)).load(LocalWorkspaceBackend(self.cwd))
         found = {skill.name: skill.render() for skill in catalog.skills}
         for name in names:

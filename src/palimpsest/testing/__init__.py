@@ -6,6 +6,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from palimpsest.models.script import Call as Call
+    from palimpsest.models.script import Gate as Gate
+    from palimpsest.models.script import Reply as Reply
+    from palimpsest.models.script import ScriptEndedError as ScriptEndedError
+    from palimpsest.models.scripted import ScriptedModel as ScriptedModel
+    from palimpsest.models.seen import SeenRequest as SeenRequest
     from palimpsest.testing.clock import FrozenClock as FrozenClock
     from palimpsest.testing.faults import FailingStore as FailingStore
     from palimpsest.testing.faults import FaultyFiles as FaultyFiles
@@ -16,26 +22,20 @@ if TYPE_CHECKING:
     from palimpsest.testing.sample_histories import short_history as short_history
     from palimpsest.testing.sample_histories import tool_history as tool_history
     from palimpsest.testing.sample_histories import unanswered_history as unanswered_history
-    from palimpsest.testing.script import Call as Call
-    from palimpsest.testing.script import Gate as Gate
-    from palimpsest.testing.script import Reply as Reply
-    from palimpsest.testing.script import ScriptEndedError as ScriptEndedError
-    from palimpsest.testing.scripted import ScriptedModel as ScriptedModel
-    from palimpsest.testing.seen import SeenRequest as SeenRequest
 
 _HOMES = {
-    "Call": "palimpsest.testing.script",
+    "Call": "palimpsest.models.script",
     "FailingStore": "palimpsest.testing.faults",
     "FaultyFiles": "palimpsest.testing.faults",
     "SimulatedCrash": "palimpsest.testing.faults",
     "FrozenClock": "palimpsest.testing.clock",
-    "Gate": "palimpsest.testing.script",
+    "Gate": "palimpsest.models.script",
     "OVERFLOWS": "palimpsest.testing.provider_errors",
-    "Reply": "palimpsest.testing.script",
+    "Reply": "palimpsest.models.script",
     "SAMPLE_HISTORIES": "palimpsest.testing.sample_histories",
-    "ScriptEndedError": "palimpsest.testing.script",
-    "ScriptedModel": "palimpsest.testing.scripted",
-    "SeenRequest": "palimpsest.testing.seen",
+    "ScriptEndedError": "palimpsest.models.script",
+    "ScriptedModel": "palimpsest.models.scripted",
+    "SeenRequest": "palimpsest.models.seen",
     "image_history": "palimpsest.testing.sample_histories",
     "short_history": "palimpsest.testing.sample_histories",
     "tool_history": "palimpsest.testing.sample_histories",

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TypeAlias
 
 from pydantic_ai.exceptions import (
-    ModelAPIError,
     ModelAuthenticationError,
     ModelConnectionError,
     ModelContextWindowExceededError,
@@ -21,10 +19,9 @@ from pydantic_ai.exceptions import (
     ModelTimeoutError,
 )
 
-MODEL_NAME = "scripted"
+from palimpsest.models.scripted import OverflowMaker
 
-OverflowMaker: TypeAlias = Callable[[int, int], ModelAPIError]
-"""From the window and the request's size, both in tokens, to the error."""
+MODEL_NAME = "scripted"
 
 
 def openai_overflow(window: int, request: int) -> ModelHTTPError:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
 import anyio.lowlevel
+from pydantic_ai.exceptions import ModelAPIError
 from pydantic_ai.messages import (
     ModelMessage,
     ModelResponse,
@@ -24,17 +25,21 @@ from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
-from palimpsest.testing.clock import FrozenClock
-from palimpsest.testing.script import Reply, ScriptEndedError
-from palimpsest.testing.seen import SeenRequest, message_tokens
+from palimpsest.models.script import Reply, ScriptEndedError
+from palimpsest.models.seen import SeenRequest, message_tokens
 
 if TYPE_CHECKING:
     from pydantic_ai._run_context import RunContext
 
-    from palimpsest.testing.provider_errors import OverflowMaker
-
 Step: TypeAlias = Reply | Exception | Callable[[SeenRequest], "Reply | Exception"]
 """An answer, an error raised before any output, or a function that decides on the request."""
+
+
+OverflowMaker: TypeAlias = Callable[[int, int], ModelAPIError]
+"""From the window and the request's size, both in tokens, to the error of a provider."""
+
+STANDING_STILL = datetime(2026, 1, 1, tzinfo=UTC)
+"""Time of replies where no clock is given."""
 
 
 class ScriptedModel(Model):
@@ -81,7 +86,7 @@ class ScriptedModel(Model):
         self._overflow = overflow
         self._count_ratio = count_ratio
         self._system, _, self._model_name = name.partition(":")
-        self._clock = clock or FrozenClock()
+        self._clock = clock or (lambda: STANDING_STILL)
         self._received = anyio.Event()
 
     @property
