@@ -26,7 +26,13 @@ SEED ?= 1
 SESSIONS ?= 1000
 SOAK := SOAK_SEED=$(SEED) SOAK_SESSIONS=$(SESSIONS)
 
-.PHONY: help check test demo bench soak soak-short docs
+# The page is built from web-ui; its types come from the API's own schema.
+PAGE := src/palimpsest/web/static/index.html
+PAGE_SOURCES := $(shell git ls-files web-ui/src web-ui/public web-ui/index.html 'web-ui/*.json' 'web-ui/*.ts') \
+	$(wildcard src/palimpsest/web/*.py) tools/write_openapi.py
+NODE_READY := web-ui/node_modules/.package-lock.json
+
+.PHONY: help check test demo demo-web page bench soak soak-short docs
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -42,12 +48,17 @@ check: $(READY) ## Formatting, lint, types, layers, leaked paths, docs
 		&& exit 1 || test $$? -eq 1
 	$(BIN)/mkdocs build --strict --quiet
 
-test: $(READY) ## All tests but the soak; branch coverage ≥ 95 %, of the core ≥ 99 %
+test: $(READY) $(PAGE) ## All tests but the soak; branch coverage ≥ 95 %, of the core ≥ 99 %
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest --ignore=tests/soak
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --fail-under=95
 	$(BIN)/coverage report --fail-under=99 --include='src/palimpsest/core/*'
+
+demo-web: $(PAGE) ## Watch a scripted agent in the browser; needs Python and Node, no key
+	$(BIN)/palimpsest web --demo
+
+page: $(PAGE) ## Build the web page into the package
 
 demo: $(READY) ## Replay the packaged sample (FILES='a.jsonl b.json' for your own) into demo-report.html
 	$(BIN)/palimpsest replay $(FILES) --html demo-report.html
@@ -64,6 +75,15 @@ soak-short: $(READY) ## Its seeded sample of 300 turns, at most 5 minutes
 
 docs: $(READY) ## Build the manual into site/
 	$(BIN)/mkdocs build --strict
+
+$(NODE_READY): web-ui/package.json web-ui/package-lock.json
+	@command -v npm >/dev/null || { echo 'make: the page needs Node 20 or newer, with npm' >&2; exit 1; }
+	cd web-ui && npm ci --no-progress
+	@touch $@
+
+$(PAGE): $(READY) $(NODE_READY) $(PAGE_SOURCES)
+	$(BIN)/python tools/write_openapi.py web-ui/openapi.json
+	cd web-ui && npm run --silent types && npm run --silent build
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c '$(FIT)' || { echo 'make: Python 3.11 or newer is needed; name one with PYTHON=…' >&2; exit 1; }

@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx2
 from fastapi import FastAPI
+from pydantic_ai import Tool
 
 from palimpsest.models.limits import LimitChoices
 from palimpsest.session.agent_session import AgentSession
@@ -28,6 +29,10 @@ LIMITS = LimitChoices(window=16_000, max_output=1_024)
 
 async def read(characters: int = 40, name: str = "") -> str:
     return f"{name}:" + "x" * characters
+
+
+async def deploy(to: str) -> str:
+    return f"deployed to {to}"
 
 
 @dataclass
@@ -69,6 +74,7 @@ def sessions(
     *,
     summarizer: Any = "extractive",
     failing_commits: int = 0,
+    approving: str = "",
     **model: Any,
 ) -> SessionHost:
     """A host whose sessions all answer from one script, in a window of 16,000 tokens."""
@@ -80,7 +86,10 @@ def sessions(
         return await create_agent_session(
             session_manager=manager,
             model=scripted,
-            tools=[read],
+            tools=[
+                read,
+                *([Tool(deploy, name=approving, requires_approval=True)] if approving else []),
+            ],
             settings=SessionSettings(summarizer=summarizer, limits=LIMITS),
         )
 

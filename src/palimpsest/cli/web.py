@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from palimpsest.session.agent_session import AgentSession
+    from palimpsest.session.host import SessionHost
+    from palimpsest.session.manager import SessionManager
 
 EXAMPLES = """\b
 Examples:
   palimpsest web
   palimpsest web --port 9000 --no-browser
   palimpsest web --model anthropic:claude-sonnet-4-5
+  palimpsest web --demo
 """
 
 
@@ -24,6 +30,9 @@ def web(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     model: Annotated[str | None, typer.Option(help="Model of new sessions, provider:name.")] = None,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Show a scripted agent at work; needs no key.")
+    ] = False,
 ) -> None:
     """Work with the agent in a browser: sessions, context, compactions, originals.
 
@@ -37,18 +46,27 @@ def web(
         from palimpsest.web.server import listen, serve
     except ModuleNotFoundError as error:
         raise MissingExtraError("web", "palimpsest-ai[web]") from error
-    from palimpsest.session.agent_session import AgentSession
-    from palimpsest.session.create import create_agent_session
-    from palimpsest.session.host import SessionHost
-    from palimpsest.session.manager import SessionManager
-
-    async def open_session(manager: SessionManager) -> AgentSession:
-        return await create_agent_session(session_manager=manager, model=model)
 
     def ready(link: str) -> None:
         typer.echo(f"Palimpsest listens. Open {link}")
         if browser:
             typer.launch(link)
 
-    sessions = SessionHost(open_session, Path.cwd())
-    asyncio.run(serve(sessions, listen(host, port), ready))
+    listening = listen(host, port)
+    if demo:
+        from palimpsest.lab.stage import stage
+
+        with stage() as (sessions, act):
+            asyncio.run(serve(sessions, listening, ready, beside=act))
+    else:
+        asyncio.run(serve(_sessions(model), listening, ready))
+
+
+def _sessions(model: str | None) -> SessionHost:
+    from palimpsest.session.create import create_agent_session
+    from palimpsest.session.host import SessionHost
+
+    async def open_session(manager: SessionManager) -> AgentSession:
+        return await create_agent_session(session_manager=manager, model=model)
+
+    return SessionHost(open_session, Path.cwd())

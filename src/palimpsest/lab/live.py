@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import accumulate
 from pathlib import Path
 
 from pydantic_ai.messages import ModelMessage
 
+from palimpsest.core.budget import DEFAULT_WINDOW_TOKENS
 from palimpsest.lab.originals import Originals
 from palimpsest.lab.story import Story
 from palimpsest.models.engine_events import CompactionEnd, ContextBudget, Pruned
 from palimpsest.models.limits import LimitChoices, request_fixed_measure
+from palimpsest.models.script import Reply
 from palimpsest.models.scripted import ScriptedModel
 from palimpsest.models.seen import message_tokens
+from palimpsest.session.agent_session import AgentSession
 from palimpsest.session.create import create_agent_session
 from palimpsest.session.events import SessionEvent
 from palimpsest.session.manager import SessionManager
@@ -73,10 +75,14 @@ class Played:
 
 @dataclass(slots=True)
 class _Tally:
-    """Counts what happens, and remembers the originals."""
+    """Counts what happens, and remembers the originals.
+
+    Attributes:
+        ends: tokens of the history before each message, and of all of it last.
+    """
 
     originals: Originals = field(default_factory=Originals)
-    history: Sequence[ModelMessage] = ()
+    ends: list[int] = field(default_factory=lambda: [0])
     counts: list[int] = field(default_factory=list[int])
     compactions: int = 0
     outputs_cleared: int = 0
@@ -95,8 +101,9 @@ class _Tally:
                 pass
 
     def remember(self, history: Sequence[ModelMessage]) -> None:
-        self.history = history
         self.originals.remember(history)
+        for message in history[len(self.ends) - 1 :]:
+            self.ends.append(self.ends[-1] + message_tokens(message))
 
 
 async def play(
@@ -116,22 +123,10 @@ async def play(
         ContextBudgetExceededError: the window is too small for the work.
     """
     story.write_project(project)
-    model = ScriptedModel(
-        [reply for task in story.tasks for reply in task.replies],
-        window=window,
-        name=MODEL_NAME,
-        clock=lambda: datetime.now(tz=UTC),
-    )
-    settings = SessionSettings(
-        summarizer="extractive",
-        permission_preset="full-access",  # the commands are ours, and the folder is scratch
-        limits=LimitChoices(window=window, max_output=window // 8),
-    )
+    model = story_model(story, window=window)
     manager = SessionManager.create(project, path=session_file)
     tally = _Tally()
-    async with await create_agent_session(
-        session_manager=manager, model=model, settings=settings
-    ) as session:
+    async with await open_story(model, manager) as session:
 
         def listen(event: SessionEvent) -> None:
             state = session.state
@@ -148,19 +143,45 @@ async def play(
     return _played(model, tally, window, session_file)
 
 
+def story_model(story: Story, *, window: int, encores: Sequence[Reply] = ()) -> ScriptedModel:
+    """Give the model that says what the story's agent says, and then the encores."""
+    return ScriptedModel(
+        [*(reply for task in story.tasks for reply in task.replies), *encores],
+        window=window,
+        name=MODEL_NAME,
+        clock=lambda: datetime.now(tz=UTC),
+    )
+
+
+async def open_story(model: ScriptedModel, manager: SessionManager) -> AgentSession:
+    """Open a session in which a story's agent works with the tools of a coding agent.
+
+    Raises:
+        MissingExtraError: the coding tools are not installed.
+    """
+    window = model.context_window or DEFAULT_WINDOW_TOKENS
+    settings = SessionSettings(
+        summarizer="extractive",
+        permission_preset="full-access",  # the commands are ours, and the folder is scratch
+        limits=LimitChoices(window=window, max_output=window // 8),
+    )
+    return await create_agent_session(session_manager=manager, model=model, settings=settings)
+
+
 def _played(model: ScriptedModel, tally: _Tally, window: int, session_file: Path) -> Played:
     sizes = [request.tokens for request in model.requests]
     fixed = [
         request_fixed_measure(request.parameters, request.instructions).tokens
         for request in model.requests
     ]
-    ends = [0, *accumulate(map(message_tokens, tally.history))]
-    whole = [overhead + ends[count] for overhead, count in zip(fixed, tally.counts, strict=True)]
+    whole = [
+        overhead + tally.ends[count] for overhead, count in zip(fixed, tally.counts, strict=True)
+    ]
     return Played(
         window=window,
-        messages=len(tally.history),
+        messages=len(tally.ends) - 1,
         intact=tally.originals.count_intact(session_file),
-        original_tokens=ends[-1],
+        original_tokens=tally.ends[-1],
         requests=len(sizes),
         largest_request=max(sizes),
         most_that_fits=tally.most_that_fits,

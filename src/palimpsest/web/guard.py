@@ -71,7 +71,8 @@ class Guard:
             return RedirectResponse("/", status_code=303)
         if scope["method"] in _WITH_BODY:
             kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-            if kind != "application/json":
+            has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+            if kind != "application/json" and (kind or has_body):
                 raise UnsupportedMediaTypeError("Send the body as application/json.")
         return None
 

@@ -134,7 +134,7 @@ async def preview_restore(
     outputs: bool = False,  # a query parameter
 ) -> RestorePreview:
     """Say whether the view that a restore would show fits; without ``checkpoint``: all of it."""
-    found = room.session.preview_restore(checkpoint, outputs=outputs)
+    found = await room.session.preview_restore(checkpoint, outputs=outputs)
     return RestorePreview(tokens=found.size.tokens, fits=found.fits, pressured=found.pressured)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import uvicorn
 
@@ -49,13 +49,20 @@ def listen(host: str, port: int | None) -> socket.socket:
     raise PortTakenError(f"Port {tried} of {host} is in use; name a free one with --port.")
 
 
-async def serve(host: SessionHost, listening: socket.socket, ready: Callable[[str], None]) -> None:
+async def serve(
+    host: SessionHost,
+    listening: socket.socket,
+    ready: Callable[[str], None],
+    *,
+    beside: Callable[[], Awaitable[None]] | None = None,
+) -> None:
     """Serve until SIGTERM, SIGINT or cancelled; then runs are aborted and saved, streams end.
 
     Args:
         host: holds the sessions; shut down at the end.
         listening: from ``listen``; closed at the end.
         ready: called once with the link that opens the page.
+        beside: runs meanwhile, and no longer than the server.
     """
     name, port = listening.getsockname()[:2]
     own = f"[{name}]" if ":" in name else name
@@ -67,6 +74,7 @@ async def serve(host: SessionHost, listening: socket.socket, ready: Callable[[st
     ready(f"http://{own}:{port}/?token={access.token}")
     server = uvicorn.Server(config)
     serving = asyncio.ensure_future(server.serve(sockets=[listening]))
+    acting = None if beside is None else asyncio.ensure_future(beside())
     with listening:
         try:
             await asyncio.shield(serving)
@@ -74,3 +82,6 @@ async def serve(host: SessionHost, listening: socket.socket, ready: Callable[[st
             server.should_exit = True
             await serving
             raise
+        finally:
+            if acting is not None:
+                acting.cancel()

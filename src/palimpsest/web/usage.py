@@ -1,4 +1,4 @@
-"""What each request of a session took, for the chart: context over time, and what it cost so far."""
+"""What each request of a session took: context and cost over time, for the chart."""
 
 from __future__ import annotations
 

@@ -56,7 +56,6 @@ export function Composer({ snapshot, onCreate }: Props) {
     const clear = () => latest.current === typed && setText("");
     switch (name) {
       case "compact":
-        if (reason) return;
         if (await compact(rest)) clear();
         return;
       case "restore": {
@@ -183,7 +182,9 @@ export function Composer({ snapshot, onCreate }: Props) {
       <div className="composer-line">
         <label className="attach quiet" title={t("composer.attach")}>
           <span className="visually-hidden">{t("composer.attach")}</span>
-          <span aria-hidden="true">＋</span>
+          <svg width="18" height="18" viewBox="0 0 18 18" aria-hidden="true">
+            <path d="M9 3v12M3 9h12" stroke="currentColor" strokeWidth="2" strokeLinecap="round" />
+          </svg>
           <input
             type="file"
             accept="image/png,image/jpeg,image/gif,image/webp"

@@ -35,6 +35,10 @@ export function useCompact(snapshot: Snapshot) {
   /** Compact; true where it succeeded, so that the command's text may go. */
   const compact = useCallback(
     async (instructions: string): Promise<boolean> => {
+      if (reason) {
+        setNotice(reason);
+        return false;
+      }
       const params = { path: { session_id: snapshot.id } };
       try {
         const after = await ask(api.POST("/api/sessions/{session_id}/compact", { params, body: { instructions } }));
@@ -46,7 +50,7 @@ export function useCompact(snapshot: Snapshot) {
         return false;
       }
     },
-    [snapshot, t],
+    [snapshot, reason, t],
   );
 
   return { reason, notice, compact };

@@ -26,6 +26,7 @@ export function UsageChart({ snapshot }: { snapshot: Snapshot }) {
     const at = requests.map((_, number) => number + 1);
     const marks = requests.flatMap(({ afterCompaction }, number) => (afterCompaction ? [number + 1] : []));
     const axis = { stroke: colour("--pale-ink"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false } };
+    const isPriced = requests.some((request) => request.costUsd > 0);
     const chart = new uPlot(
       {
         width: WIDTH,
@@ -35,13 +36,13 @@ export function UsageChart({ snapshot }: { snapshot: Snapshot }) {
         scales: { x: { time: false }, cost: { range: (_, __, most) => [0, most || 1] } },
         axes: [
           axis,
-          { ...axis, size: 44, values: (_, ticks) => ticks.map((tick) => tokens(tick)) },
-          { ...axis, scale: "cost", side: 1, size: 44, grid: { show: false }, values: (_, ticks) => ticks.map((tick) => dollars(tick)) },
+          { ...axis, size: 44, values: (_, ticks) => ticks.map(tokens) },
+          { ...axis, show: isPriced, scale: "cost", side: 1, size: 44, grid: { show: false }, values: (_, ticks) => ticks.map(dollars) },
         ],
         series: [
           {},
           { stroke: colour("--accent"), width: 2 },
-          { stroke: colour("--pale-ink"), width: 1, dash: [4, 3], scale: "cost" },
+          { show: isPriced, stroke: colour("--pale-ink"), width: 1, dash: [4, 3], scale: "cost" },
         ],
         hooks: { draw: [(drawn) => lines(drawn, [TRIGGER * limit, limit], marks, colour)] },
       },
@@ -69,6 +70,7 @@ function lines(chart: uPlot, levels: number[], marks: number[], colour: (name: s
   const { ctx, bbox } = chart;
   ctx.save();
   ctx.lineWidth = 1;
+  ctx.setLineDash([]);
   levels.forEach((level, number) => {
     const y = chart.valToPos(level, "y", true);
     if (y < bbox.top) return;

@@ -1,0 +1,60 @@
+"""A scratch project whose sessions are led by the story's agent: what to look at without a key."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from palimpsest.core.errors import SessionBusyError
+from palimpsest.lab.live import open_story, story_model
+from palimpsest.lab.story import load_story
+from palimpsest.models.script import Reply
+from palimpsest.session.agent_session import AgentSession
+from palimpsest.session.host import SessionHost
+from palimpsest.session.manager import SessionManager
+
+WINDOW = 16_000
+LEFT_TO_THE_PERSON = 4
+"""Prompts at the end of the story that the person gives: whatever they say, the work goes on."""
+
+_ENCORES = 200
+_END = Reply(
+    text=(
+        "My script ends here: every answer of this demo was written beforehand. The tools, the "
+        "compactions and the originals were real. Try `/compact`, open a compaction, or restore "
+        "the full history."
+    )
+)
+
+
+@contextmanager
+def stage() -> Generator[tuple[SessionHost, Callable[[], Awaitable[None]]]]:
+    """Set a stage up in a scratch folder that is gone afterwards.
+
+    Yields:
+        The host of its sessions, and what plays most of the story in a first one.
+    """
+    story = load_story()
+
+    async def open_session(manager: SessionManager) -> AgentSession:
+        model = story_model(story, window=WINDOW, encores=[_END] * _ENCORES)
+        return await open_story(model, manager)
+
+    with TemporaryDirectory(prefix="palimpsest-demo-", ignore_cleanup_errors=True) as scratch:
+        project = Path(scratch) / "till"
+        story.write_project(project)
+        os.environ["PALIMPSEST_HOME"] = str(Path(scratch) / "data")
+        host = SessionHost(open_session, project)
+
+        async def act() -> None:
+            session = await host.draft()
+            await session.set_title("Ten days of the till")
+            # A person who prompts in between takes over.
+            with suppress(SessionBusyError):
+                for task in story.tasks[:-LEFT_TO_THE_PERSON]:
+                    await session.prompt(task.prompt)
+
+        yield host, act

@@ -1,0 +1,449 @@
+"""SPEC section 12, sentence by sentence, and what a page must not do."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, expect
+
+from palimpsest.session.agent_session import AgentSession
+from palimpsest.testing import Call, Gate, Reply
+from tests.session.helpers import work
+from tests.session.waiting import until
+from tests.web.browser import Site, needs_browser, site
+from tests.web.hostile import HOSTILE
+
+pytestmark = [pytest.mark.anyio, needs_browser]
+
+AXE = Path(__file__).parents[2] / "web-ui" / "node_modules" / "axe-core" / "axe.min.js"
+LONG = dict(characters=400, prose=9_000)
+
+
+async def worked(found: Site, turns: int) -> AgentSession:
+    """A session with some turns behind it."""
+    session = await found.host.draft()
+    for turn in range(turns):
+        await session.prompt(f"do part {turn}")
+    return session
+
+
+def composer(page: Page) -> Any:
+    return page.get_by_role("combobox", name="Prompt")
+
+
+def menu(page: Page) -> Any:
+    return page.get_by_role("listbox", name="Commands")
+
+
+async def prompts(session: AgentSession) -> list[str]:
+    return [
+        str(part.content)
+        for message in session.messages
+        for part in message.parts
+        if part.part_kind == "user-prompt"
+    ]
+
+
+# --- the composer --------------------------------------------------------------------------------
+
+
+async def test_a_person_works_from_the_first_page_on(project: Path) -> None:
+    async with site([Reply(text="It is **done**.")], project) as found:
+        page = await found.page()
+        await page.get_by_role("main").get_by_role("button", name="New session").click()
+        await composer(page).fill("Why does the date test fail?")
+        await composer(page).press("Enter")
+        await expect(page.get_by_role("article", name="You")).to_contain_text("date test")
+        await expect(page.get_by_role("article", name="Agent").locator("strong")).to_have_text(
+            "done"
+        )
+        await expect(composer(page)).to_have_value("")
+        await page.get_by_role("textbox", name="Title").fill("Dates")
+        await page.get_by_role("textbox", name="Title").press("Enter")
+        listed = page.get_by_role("navigation", name="Sessions").get_by_role("button", name="Dates")
+        await expect(listed).to_have_attribute("aria-current", "page")
+
+
+@pytest.mark.parametrize("typed", ["/", "/c", "/comp", "/compact"])
+async def test_the_menu_offers_compact_with_the_context_share(project: Path, typed: str) -> None:
+    async with site(work(3, **LONG), project) as found:
+        session = await worked(found, 3)
+        page = await found.page(session)
+        await composer(page).fill(typed)
+        option = menu(page).get_by_role("option").first
+        state = session.state.context_budget
+        share = round(state.size.tokens / state.budget.window * 100)
+        await expect(option).to_contain_text("Compact")
+        await expect(option).to_contain_text(f"{share} %")
+        await expect(option.get_by_role("img", name=f"Context {share} % full")).to_be_visible()
+        await composer(page).press("Escape")
+        await expect(menu(page)).to_have_count(0)
+        await expect(composer(page)).to_have_value(typed)
+
+
+@pytest.mark.parametrize("how", ["Enter", "Tab", "click", "submit"])
+async def test_each_way_starts_a_compaction(project: Path, how: str) -> None:
+    async with site(work(3, **LONG), project) as found:
+        session = await worked(found, 3)
+        page = await found.page(session)
+        await composer(page).fill("/compact" if how == "submit" else "/co")
+        match how:
+            case "click":
+                await menu(page).get_by_role("option").first.click()
+            case "submit":
+                await page.get_by_role("button", name="Send").click()
+            case _:
+                await composer(page).press(how)
+        rule = page.get_by_role("region", name="Compaction")
+        await expect(rule).to_have_count(1)
+        await expect(rule).to_contain_text("Compacted")
+        await expect(composer(page)).to_have_value("")
+        assert len(session.get_compactions()) == 1
+
+
+async def test_words_with_a_slash_that_are_no_command(project: Path) -> None:
+    async with site([Reply(text="ok")] * 3, project) as found:
+        session = await found.host.draft()
+        page = await found.page(session)
+        for text, sent in (
+            ("Explain /compact", "Explain /compact"),
+            ("/usr/bin/x crashes", "/usr/bin/x crashes"),
+            ("//compact", "/compact"),
+        ):
+            await composer(page).fill(text)
+            await composer(page).press("Enter")
+            await expect(page.get_by_role("article", name="You").last).to_have_text(sent)
+            await session.wait_for_idle()
+            await expect(page.get_by_role("button", name="Send")).to_be_enabled()
+        await composer(page).fill("/nothing of that name")
+        await composer(page).press("Enter")
+        await expect(page.get_by_text("There is no command /nothing")).to_be_visible()
+        await expect(composer(page)).to_have_value("/nothing of that name")
+        assert await prompts(session) == ["Explain /compact", "/usr/bin/x crashes", "/compact"]
+
+
+async def test_modifiers_and_input_methods_are_left_alone(project: Path) -> None:
+    async with site(work(3, **LONG), project) as found:
+        session = await worked(found, 3)
+        page = await found.page(session)
+        await composer(page).fill("/compact")
+        for key in ("Control+Enter", "Alt+Enter", "Meta+Enter"):
+            await composer(page).press(key)
+        await composer(page).dispatch_event("keydown", {"key": "Enter", "isComposing": True})
+        await expect(menu(page)).to_be_visible()
+        await composer(page).fill("one line")
+        await composer(page).press("Shift+Enter")
+        await composer(page).press_sequentially("two")
+        await expect(composer(page)).to_have_value("one line\ntwo")
+        assert session.get_compactions() == ()
+        assert len(await prompts(session)) == 3
+
+
+async def test_compact_says_why_it_cannot_be_given_and_keeps_the_draft(project: Path) -> None:
+    gate = Gate()
+    async with site([Reply(text="done"), Reply(text="never", before=gate)], project) as found:
+        session = await worked(found, 1)
+        page = await found.page(session)
+        await page.clock.install()
+        await composer(page).fill("/compact")
+        option = menu(page).get_by_role("option").first
+        await expect(option).to_have_attribute("aria-disabled", "true")
+        await expect(option).to_contain_text("fewer than two turns")
+        await composer(page).press("Enter")
+        notice = page.locator(".composer-notice")
+        await expect(notice).to_contain_text("fewer than two turns")
+        await expect(composer(page)).to_have_value("/compact")
+        await page.clock.run_for(5_100)
+        await expect(notice).to_be_empty()
+        running = asyncio.ensure_future(session.prompt("more"))
+        await gate.reached.wait()
+        await expect(option).to_contain_text("The session is busy")
+        await session.abort()
+        await asyncio.wait([running])
+
+
+# --- while it runs -------------------------------------------------------------------------------
+
+
+async def test_a_compaction_is_seen_survives_a_reload_and_can_be_stopped(project: Path) -> None:
+    gate = Gate()
+    script = [*work(3, **LONG), Reply(text="never", before=gate)]
+    async with site(script, project, summarizer="model") as found:
+        session = await worked(found, 3)
+        page = await found.page(session)
+        await page.clock.install()
+        await composer(page).fill("/compact")
+        await composer(page).press("Enter")
+        await gate.reached.wait()
+        running = page.get_by_role("status").filter(has_text="Compacting")
+        await expect(running).to_be_visible()
+        await expect(page.get_by_text("Long histories")).to_have_count(0)
+        await page.clock.run_for(16_000)
+        await expect(page.get_by_text("Long histories can take")).to_be_visible()
+        await page.reload()
+        # The start time is the server's, so a page that was just loaded knows how long it takes.
+        await page.clock.run_for(1_000)
+        await expect(running).to_contain_text("s ·")
+        await expect(page.get_by_role("button", name="Stop").first).to_be_visible()
+        await running.get_by_role("button", name="Stop").click()
+        await expect(running).to_have_count(0)
+        await expect(page.get_by_text("Stopped.")).to_be_visible()
+        await expect(composer(page)).to_have_value("/compact")
+        assert session.get_compactions() == ()
+
+
+async def test_a_draft_typed_meanwhile_stays(project: Path) -> None:
+    gate = Gate()
+    script = [*work(3, **LONG), Reply(text="## Goal\nShort.", before=gate)]
+    async with site(script, project, summarizer="model") as found:
+        session = await worked(found, 3)
+        page = await found.page(session)
+        await composer(page).fill("/compact")
+        await composer(page).press("Enter")
+        await gate.reached.wait()
+        await composer(page).fill("then look at the dates")
+        gate.open()
+        await expect(page.get_by_role("region", name="Compaction")).to_have_count(1)
+        await expect(composer(page)).to_have_value("then look at the dates")
+
+
+async def test_an_automatic_compaction_looks_the_same_and_the_prompt_goes_on(
+    project: Path,
+) -> None:
+    async with site(work(14, prose=6_000), project) as found:
+        session = await worked(found, 3)
+        page = await found.page(session)
+        for turn in range(3, 14):
+            await session.prompt(f"do part {turn}")
+        assert session.get_compactions()
+        await expect(page.get_by_role("article", name="Agent").last).to_contain_text(
+            "turn 13 is done"
+        )
+        await expect(page.get_by_role("region", name="Compaction").last).to_contain_text("tokens")
+        await page.reload()
+        await expect(page.get_by_role("article", name="Agent").last).to_contain_text(
+            "turn 13 is done"
+        )
+
+
+async def test_the_marker_the_receipt_the_originals_and_the_undo(project: Path) -> None:
+    async with site(work(3, **LONG), project) as found:
+        session = await worked(found, 3)
+        page = await found.page(session)
+        await session.compact()
+        rule = page.get_by_role("region", name="Compaction")
+        await rule.get_by_role("button").click()
+        await expect(rule.get_by_role("heading", name="Receipt")).to_be_visible()
+        await expect(rule.get_by_role("heading", name="What the model sees")).to_be_visible()
+        first = page.get_by_role("article", name="You").first
+        await page.get_by_role("log").hover()
+        await page.mouse.wheel(0, -20_000)
+        await expect(first).to_contain_text("do part 0")
+        await expect(first).to_contain_text("The model sees a summary of this.")
+        await page.mouse.wheel(0, 20_000)
+        await expect(rule.get_by_text("Fits: ")).to_be_visible()
+        await rule.get_by_role("button", name="Restore full history").click()
+        await expect(rule.get_by_role("button", name="Use this summary again")).to_be_visible()
+        assert session.state.compaction is None
+        await page.reload()
+        await expect(page.get_by_role("region", name="Compaction")).to_have_count(1)
+        await expect(page.get_by_text("The model sees a summary of this.")).to_have_count(0)
+
+
+# --- prompts that wait ---------------------------------------------------------------------------
+
+
+async def test_prompts_typed_while_busy_wait_and_are_sent_in_order(project: Path) -> None:
+    gate = Gate()
+    script = [Reply(text="one", before=gate), Reply(text="two"), Reply(text="three")]
+    async with site(script, project) as found:
+        session = await found.host.draft()
+        page = await found.page(session)
+        for text in ("first", "second", "third", "fourth"):
+            await composer(page).fill(text)
+            await composer(page).press("Enter")
+            if text == "first":
+                await gate.reached.wait()
+                await expect(page.get_by_role("button", name="Stop")).to_be_visible()
+        queue = page.get_by_role("list", name="Waiting prompts")
+        await expect(queue.get_by_role("listitem")).to_have_count(3)
+        await queue.get_by_role("listitem").last.get_by_role("button", name="Remove").click()
+        await page.reload()
+        await expect(queue.get_by_role("listitem")).to_have_count(2)
+        gate.open()
+        await until(session, lambda: session.state.message_count == 6)
+        await expect(queue).to_have_count(0)
+        assert await prompts(session) == ["first", "second", "third"]
+
+
+async def test_after_a_stop_they_wait_for_the_person(project: Path) -> None:
+    gate = Gate()
+    async with site([Reply(text="one", before=gate), Reply(text="two")], project) as found:
+        session = await found.host.draft()
+        page = await found.page(session)
+        await composer(page).fill("first")
+        await composer(page).press("Enter")
+        await gate.reached.wait()
+        await composer(page).fill("second")
+        await composer(page).press("Enter")
+        await page.get_by_role("button", name="Stop").click()
+        await expect(page.get_by_text("Stopped.")).to_be_visible()
+        queue = page.get_by_role("list", name="Waiting prompts")
+        await expect(queue).to_contain_text("second")
+        assert await prompts(session) == ["first"]
+        await queue.get_by_role("button", name="Send").click()
+        await expect(page.get_by_role("article", name="Agent").last).to_contain_text("two")
+
+
+# --- several pages, broken connections -----------------------------------------------------------
+
+
+async def test_two_tabs_are_in_step(project: Path) -> None:
+    gate = Gate()
+    async with site([Reply(text=("half", " whole"), midway=gate)], project) as found:
+        session = await found.host.draft()
+        one, two = await found.page(session), await found.page(session)
+        await composer(one).fill("go")
+        await composer(one).press("Enter")
+        await expect(two.get_by_text("half")).to_be_visible()
+        await expect(two.get_by_role("button", name="Stop")).to_be_visible()
+        gate.open()
+        for page in (one, two):
+            await expect(page.get_by_role("article", name="Agent")).to_contain_text("half whole")
+            await expect(page.get_by_role("button", name="Send")).to_be_visible()
+
+
+async def test_a_lost_connection_is_said_and_mended(project: Path) -> None:
+    async with site([Reply(text="done")], project) as found:
+        session = await found.host.draft()
+        page = await found.page(session)
+        await expect(composer(page)).to_be_visible()
+        await found.context.set_offline(True)
+        await page.evaluate("window.dispatchEvent(new Event('offline'))")
+        await session.prompt("while it was away")
+        await found.context.set_offline(False)
+        await expect(page.get_by_role("article", name="Agent")).to_contain_text("done")
+
+
+async def test_an_approval_is_answered_in_the_page(project: Path) -> None:
+    script = [Reply(calls=(Call(tool="deploy", arguments={"to": "live"}),)), Reply(text="did not")]
+    async with site(script, project, approving="deploy") as found:
+        session = await found.host.draft()
+        page = await found.page(session)
+        await composer(page).fill("deploy it")
+        await composer(page).press("Enter")
+        request = page.get_by_role("alertdialog", name="Approval")
+        await expect(request).to_contain_text("deploy")
+        await expect(request).to_contain_text("live")
+        await request.get_by_role("button", name="Refuse").click()
+        await expect(page.get_by_role("article", name="Agent").last).to_contain_text("did not")
+        await expect(request).to_have_count(0)
+
+
+# --- what everybody can use ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 800, 360])
+async def test_axe_finds_nothing(project: Path, scheme: str, width: int) -> None:
+    look = {"color_scheme": scheme, "viewport": {"width": width, "height": 800}}
+    async with site(work(3, **LONG), project, browser=look) as found:
+        session = await worked(found, 3)
+        await session.compact()
+        page = await found.page(session)
+        rule = page.get_by_role("region", name="Compaction")
+        await expect(rule).to_contain_text("tokens")
+        await rule.get_by_role("button").click()
+        await composer(page).fill("/")
+        await expect(menu(page)).to_be_visible()
+        await page.evaluate(AXE.read_text("utf-8"))
+        found_by_axe = await page.evaluate("axe.run()")
+        assert [
+            (broken["id"], [node["html"][:200] for node in broken["nodes"]])
+            for broken in found_by_axe["violations"]
+        ] == []
+        wide = await page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= width
+
+
+async def test_everything_by_keyboard_alone(project: Path) -> None:
+    async with site(work(3, **LONG), project) as found:
+        session = await worked(found, 3)
+        await session.compact()
+        page = await found.page(session)
+        await expect(page.get_by_role("region", name="Compaction")).to_be_visible()
+        reached: list[str] = []
+        for _ in range(60):
+            await page.keyboard.press("Tab")
+            reached.append(await page.evaluate("document.activeElement.outerHTML.slice(0, 200)"))
+            if "rule-line" in reached[-1]:
+                break
+        assert any("skip" in html for html in reached)
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("heading", name="Receipt")).to_be_visible()
+        await page.keyboard.press("Tab")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("button", name="Use this summary again")).to_be_visible()
+        assert session.state.compaction is None
+
+
+@pytest.mark.parametrize(("locale", "word"), [("de-DE", "Neue Sitzung"), ("zh-CN", "新会话")])
+async def test_the_browsers_language(project: Path, locale: str, word: str) -> None:
+    async with site([], project, browser={"locale": locale}) as found:
+        page = await found.page()
+        await expect(page.get_by_role("button", name=word).first).to_be_visible()
+        assert await page.evaluate("document.documentElement.lang") == locale[:2]
+
+
+# --- long and hostile ----------------------------------------------------------------------------
+
+
+async def test_a_long_session_draws_and_loads_only_what_is_looked_at(project: Path) -> None:
+    async with site([Reply(text=f"answer {turn}") for turn in range(600)], project) as found:
+        session = await worked(found, 600)
+        page = await found.page(session)
+        await expect(page.get_by_text("answer 599", exact=True)).to_be_visible()
+        assert await page.locator(".row").count() < 80
+        pages = [url for url in found.asked if "/messages?" in url]
+        assert len(pages) <= 3
+        await page.get_by_role("log").evaluate("log => { log.scrollTop = 0 }")
+        await expect(page.get_by_text("answer 0", exact=True)).to_be_visible()
+        assert await page.locator(".row").count() < 80
+
+
+async def test_hostile_text_stays_text_wherever_it_is_shown(project: Path) -> None:
+    bad = "\n\n".join(HOSTILE)
+    script = [
+        Reply(
+            text=bad,
+            thinking=bad,
+            calls=(Call(tool="read", arguments={"name": bad, "path": bad}),),
+        ),
+        Reply(text=bad),
+        *work(3, **LONG),
+        Reply(text=f"## Goal\n{bad}"),
+    ]
+    async with site(script, project, summarizer="model") as found:
+        session = await found.host.draft()
+        await session.prompt(bad)
+        await session.set_title(HOSTILE[0])
+        await session.set_permission_preset("full-access")
+        for turn in range(3):
+            await session.prompt(f"do part {turn}")
+        await session.compact()
+        page = await found.page(session)
+        rule = page.get_by_role("region", name="Compaction")
+        await rule.get_by_role("button").click()
+        await expect(rule.get_by_role("heading", name="What the model sees")).to_be_visible()
+        await page.get_by_role("log").evaluate("log => { log.scrollTop = 0 }")
+        await expect(page.get_by_role("article", name="You").first).to_contain_text("<script>")
+        for line in await page.locator(".tool-line, .folded summary").all():
+            await line.click()
+        assert await page.evaluate("window.hacked") is None
+        assert await page.locator("script:not([src]), iframe, object, embed, svg a").count() == 0
+        assert await page.locator(".timeline img, .timeline form, .timeline style").count() == 0
+        links = await page.locator(".timeline a").evaluate_all("all => all.map(a => a.href)")
+        assert {link.partition(":")[0] for link in links} <= {"http", "https", "mailto", ""}

@@ -1,0 +1,56 @@
+import { describe, expect, test } from "vitest";
+import type { Checkpoint } from "./api/types";
+import { meaningOf, offered } from "./composer/commands";
+import { safety, tokens } from "./numbers";
+import { rowsOf } from "./timeline/rows";
+
+describe("what the composer's text means (SPEC §11)", () => {
+  test.each([
+    ["/compact", { kind: "command", name: "compact", rest: "" }],
+    ["  /compact the tests \n", { kind: "command", name: "compact", rest: "the tests" }],
+    ["/no-such", { kind: "command", name: "no-such", rest: "" }],
+    ["/compact\nmore", { kind: "command", name: "compact", rest: "more" }],
+    ["Explain /compact", { kind: "prompt", text: "Explain /compact" }],
+    ["/usr/bin/x crashes", { kind: "prompt", text: "/usr/bin/x crashes" }],
+    ["/Compact", { kind: "prompt", text: "/Compact" }],
+    ["/compact2", { kind: "prompt", text: "/compact2" }],
+    ["//compact", { kind: "prompt", text: "/compact" }],
+    ["/", { kind: "prompt", text: "/" }],
+    ["", { kind: "prompt", text: "" }],
+  ])("%j", (text, meaning) => expect(meaningOf(text)).toEqual(meaning));
+
+  test.each([
+    ["/", ["compact", "restore", "new"]],
+    ["/c", ["compact"]],
+    ["/compact", ["compact"]],
+    ["/compact ", []],
+    ["/compactx", []],
+    [" /", []],
+    ["a /", []],
+    ["", []],
+  ])("menu of %j", (text, names) => expect(offered(text)).toEqual(names));
+});
+
+test("a compaction stands behind the messages that were there", () => {
+  const at = (id: string, historyMessageCount: number) => ({ id, historyMessageCount }) as Checkpoint;
+  const shown = rowsOf(4, [at("a", 2), at("b", 2), at("c", 9)]).map((row) =>
+    row.kind === "message" ? row.index : row.checkpoint.id,
+  );
+  expect(shown).toEqual([0, 1, "a", "b", 2, 3, "c"]);
+});
+
+test.each([
+  [0, "0"],
+  [999, "999"],
+  [1000, "1.0k"],
+  [9_949, "9.9k"],
+  [96_400, "96.4k"],
+  [128_000, "128k"],
+  [1_234_567, "1.2M"],
+])("%d tokens", (count, text) => expect(tokens(count)).toBe(text));
+
+test.each([
+  [1000, 50],
+  [1001, 51],
+  [200_000, 4096],
+])("safety of %d", (window, tokens) => expect(safety(window)).toBe(tokens));
