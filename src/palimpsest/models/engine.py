@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeVar, assert_never
 
+from pydantic_ai.messages import ModelMessage
+
 from palimpsest.core.budget import Budget, Measure
 from palimpsest.core.calibration import Meter
 from palimpsest.core.errors import (
@@ -54,7 +56,7 @@ from palimpsest.core.pruning import (
 from palimpsest.core.receipt import CompactionTrigger, Receipt
 from palimpsest.core.records import Checkpoint, Clearing, Record, Restore, Trim
 from palimpsest.core.trimming import trim_to
-from palimpsest.core.view import View
+from palimpsest.core.view import Row, View
 from palimpsest.formats.pydantic_ai import output_text
 from palimpsest.models.candidates import Candidate, CandidateMaker
 from palimpsest.models.engine_events import (
@@ -125,6 +127,7 @@ class Engine:
     Attributes:
         timeline: history, records and view.
         meter: the one number that feeds both the policy and every meter a person sees.
+        dispatched: rows of the newest request that was sent; none before the first.
     """
 
     def __init__(
@@ -139,6 +142,7 @@ class Engine:
     ) -> None:
         self.timeline = timeline
         self.meter = meter
+        self.dispatched: tuple[Row, ...] = ()
         self._settings = settings
         self._candidates = candidates
         self._save = save
@@ -166,6 +170,11 @@ class Engine:
     def can_compact(self, budget: Budget) -> Cut | NoCut:
         """Ask the planner what a manual compaction would do; no call, no write."""
         return self._plan("retention", budget)
+
+    def dispatch(self) -> list[ModelMessage]:
+        """Give the view's messages for a request that is sent now."""
+        self.dispatched = tuple(self.timeline.view.rows())
+        return self.timeline.messages()
 
     # --- pruning -----------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from palimpsest.core.errors import (
 )
 from palimpsest.core.planning import NoCut
 from palimpsest.core.records import Checkpoint
+from palimpsest.core.sources import Source, source_map
 from palimpsest.models.engine import Restored
 from palimpsest.models.resolve import ModelChoice, ResolvedModel
 from palimpsest.session.conversation import AgentBuilder, Conversation
@@ -28,6 +29,7 @@ from palimpsest.session.events import (
 from palimpsest.session.extensions import NO_EXTENSIONS, Extensions
 from palimpsest.session.running import OneAtATime
 from palimpsest.session.settings import PermissionPreset, SessionSettings
+from palimpsest.session.skills import skill_sources
 from palimpsest.session.state import (
     ActiveCheckpoint,
     BudgetState,
@@ -263,6 +265,16 @@ class AgentSession:
     def get_compactions(self) -> tuple[Checkpoint, ...]:
         """Give every checkpoint, oldest first, one that waits to be saved included."""
         return tuple(self._conversation.engine.timeline.checkpoints.values())
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Where each row of the newest request came from, first to last; no text of it.
+
+        Made anew with every request, also one that is sent again after it was too long; empty
+        before the first one since the session was opened.
+        """
+        skills = skill_sources(self._conversation.header.skill_snapshots)
+        return source_map(self._conversation.engine.dispatched, skills)
 
     @property
     def state(self) -> SessionState:

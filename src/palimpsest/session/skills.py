@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Protocol
 
 from palimpsest.core.errors import MissingExtraError, UnknownSkillError
 from palimpsest.core.record_codec import JsonObject
+from palimpsest.core.sources import SkillSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +74,22 @@ class DirectorySkills:
 
 
 NO_SKILLS = DirectorySkills(cwd=Path(), directories=())
+
+
+def skill_sources(snapshots: Iterable[JsonObject]) -> dict[int, SkillSource]:
+    """Read a header's snapshots, by the index of their prompt; what is none of ours is left out."""
+    found: dict[int, SkillSource] = {}
+    for taken in snapshots:
+        match taken:
+            case {"index": int(index), "ids": [*ids], "revisions": [*revisions]}:
+                found[index] = SkillSource(
+                    index=index,
+                    ids=tuple(str(name) for name in ids),
+                    revisions=tuple(str(revision) for revision in revisions),
+                )
+            case _:
+                pass
+    return found
 
 
 def snapshot(skills: Sequence[Skill], message_index: int) -> JsonObject:
