@@ -232,7 +232,12 @@ class Engine:
             pressure = replace(reading.pressure, tokens=overflow.request)
             reading = replace(reading, pressure=pressure)
         if not self._settings.automatic:
-            self._finish_without_policy(limits, reading, forced=forced)
+            reason = "automatic compaction is off."
+            self._finish_without_policy(limits, reading, reason, forced=forced)
+            return
+        if not limits.budget.fits(self.meter.scaled(limits.fixed)):
+            reason = "system text and tools alone do not fit, and no compaction makes them smaller."
+            self._finish_without_policy(limits, reading, reason, forced=forced)
             return
         state = begin(
             budget=limits.budget,
@@ -480,9 +485,10 @@ class Engine:
             tokens_reclaimed=plan.tokens_reclaimed,
         )
 
-    def _finish_without_policy(self, limits: Limits, reading: Reading, *, forced: bool) -> None:
+    def _finish_without_policy(
+        self, limits: Limits, reading: Reading, reason: str, *, forced: bool
+    ) -> None:
         fits = limits.budget.fits(reading.pressure) and not forced
-        reason = "automatic compaction is off."
         self._emit(self._budget_event(limits, "calm" if fits else "refused", reason))
         if not fits:
             raise self._exceeded(limits, reading.pressure, reason)
