@@ -14,6 +14,7 @@ from palimpsest.core.errors import (
     InvalidMessageError,
     InvalidRecordError,
     InvalidSettingError,
+    McpServerError,
     MissingExtraError,
     MissingKeyError,
     NotARecordingError,
@@ -173,6 +174,12 @@ def test_codes_are_unique() -> None:
             UsageError,
             2,
             "The provider 'groq' needs an optional package: pip install 'palimpsest-ai[groq]'.",
+        ),
+        (
+            McpServerError("files", "No such file."),
+            FailureError,
+            1,
+            "The MCP server 'files' did not start: No such file.",
         ),
     ],
 )

@@ -76,7 +76,7 @@ class _Tally:
     """Counts what happens, and remembers the originals."""
 
     originals: Originals = field(default_factory=Originals)
-    history: Sequence[ModelMessage] = ()
+    sizes: list[int] = field(default_factory=list[int])
     counts: list[int] = field(default_factory=list[int])
     compactions: int = 0
     outputs_cleared: int = 0
@@ -95,7 +95,7 @@ class _Tally:
                 pass
 
     def remember(self, history: Sequence[ModelMessage]) -> None:
-        self.history = history
+        self.sizes += map(message_tokens, history[len(self.sizes) :])
         self.originals.remember(history)
 
 
@@ -154,11 +154,11 @@ def _played(model: ScriptedModel, tally: _Tally, window: int, session_file: Path
         request_fixed_measure(request.parameters, request.instructions).tokens
         for request in model.requests
     ]
-    ends = [0, *accumulate(map(message_tokens, tally.history))]
+    ends = [0, *accumulate(tally.sizes)]
     whole = [overhead + ends[count] for overhead, count in zip(fixed, tally.counts, strict=True)]
     return Played(
         window=window,
-        messages=len(tally.history),
+        messages=len(tally.originals),
         intact=tally.originals.count_intact(session_file),
         original_tokens=ends[-1],
         requests=len(sizes),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -220,11 +221,10 @@ class AgentSession:
             self._refuse_pending()
         lost = self._conversation.journal.discard()
         self._disposed = True
-        try:
-            await self._servers.close()
-            await self._conversation.side.close()
-        finally:
-            await self._store.close()
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self._store.close)
+            stack.push_async_callback(self._conversation.side.close)
+            stack.push_async_callback(self._servers.close)
         return (
             None if lost is None else Lost(messages=len(lost.messages), records=len(lost.records))
         )
