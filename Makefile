@@ -22,7 +22,11 @@ export NO_MKDOCS_2_WARNING := 1
 SAMPLE := src/palimpsest/lab/samples/inventory.json --window 32000 --model claude-sonnet-4-5
 FILES ?= $(SAMPLE)
 
-.PHONY: help check test demo bench soak-short docs
+SEED ?= 1
+SESSIONS ?= 1000
+SOAK := SOAK_SEED=$(SEED) SOAK_SESSIONS=$(SESSIONS)
+
+.PHONY: help check test demo bench soak soak-short docs
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -51,8 +55,12 @@ demo: $(READY) ## Replay the packaged sample (FILES='a.jsonl b.json' for your ow
 bench: $(BENCH_READY) ## Measure, beside the named peers, and print the figures
 	@for file in bench/*.py; do echo "== $$file"; $(BENCH_BIN)/python $$file; done
 
-soak-short: $(READY) ## Long seeded histories through the engine, at most 5 minutes
-	$(BIN)/pytest tests/soak
+soak: $(READY) ## 2,000 turns, every crash point, every await, figures (SEED=… TURNS=… SESSIONS=…)
+	SOAK_WHOLE=1 $(SOAK) SOAK_TURNS=$(or $(TURNS),2000) $(BIN)/pytest tests/soak \
+		tests/session/test_faults.py tests/session/test_kill.py tests/session/test_crashes.py
+
+soak-short: $(READY) ## Its seeded sample of 300 turns, at most 5 minutes
+	$(SOAK) SOAK_TURNS=$(or $(TURNS),300) $(BIN)/pytest tests/soak
 
 docs: $(READY) ## Build the manual into site/
 	$(BIN)/mkdocs build --strict

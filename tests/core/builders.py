@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from palimpsest.core.outline import Content, MessageOutline, Outline, Part
+from palimpsest.core.outline import Content, MessageOutline, Outline, Part, Prefix
 from palimpsest.core.records import Checkpoint
 
 
@@ -67,6 +67,7 @@ def checkpoint(
     count: int | None = None,
     split: bool = False,
     summary: str = "s",
+    prefix: Prefix | None = None,
 ) -> Checkpoint:
     """A checkpoint with the given cut."""
     return Checkpoint(
@@ -79,6 +80,7 @@ def checkpoint(
         provider="p",
         model="m",
         split=split,
+        prefix=prefix,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -19,9 +19,10 @@ from palimpsest.session.approvals import Approvals
 from palimpsest.session.events import SessionEvent
 from palimpsest.session.extensions import Extensions
 from palimpsest.session.memory import MemoryStore
+from palimpsest.session.resuming import load_live
 from palimpsest.session.settings import SessionSettings
 from palimpsest.session.skills import DirectorySkills
-from palimpsest.session.store import SessionHeader, Store
+from palimpsest.session.store import Loaded, SessionHeader, Store
 from palimpsest.testing import Call, FrozenClock, Reply, ScriptedModel
 
 HEADER = SessionHeader(
@@ -81,6 +82,7 @@ async def rig(
     calibrates: bool = True,
     choose_limits: bool = True,
     scripted: ScriptedModel | None = None,
+    load: Callable[[Store], Awaitable[Loaded]] = load_live,
     **model: Any,
 ) -> Rig:
     """Open a session over a scripted model; ``read`` gives as many characters as asked."""
@@ -105,7 +107,7 @@ async def rig(
 
     session = AgentSession(
         store=held,
-        loaded=await held.load(),
+        loaded=await load(held),
         model=resolve_model(scripted),
         build_agent=build,
         settings=SessionSettings(

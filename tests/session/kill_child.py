@@ -15,7 +15,6 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from itertools import product
 from pathlib import Path
 from typing import Literal
 
@@ -25,7 +24,7 @@ from palimpsest.core.errors import SessionLockedError
 from palimpsest.session.files import Files, OpenMode
 from palimpsest.session.jsonl import JsonlStore
 from palimpsest.session.store import Commit, Loaded
-from tests.scale import WHOLE, sample
+from tests.scale import sample
 from tests.session.helpers import HEADER, rig, work
 from tests.session.kill_content import Content
 
@@ -37,45 +36,45 @@ class DeadlyFiles(Files):
     """Files with which the process dies at one operation; with None it lives."""
 
     def __init__(self, operation: int | None, written: int) -> None:
-        self.count = 0
+        self.operations: list[str] = []
         self._operation = operation
         self._written = written
 
-    def _pass(self) -> bool:
-        self.count += 1
-        return self.count - 1 == self._operation
+    def _pass(self, name: str) -> bool:
+        self.operations.append(name)
+        return len(self.operations) - 1 == self._operation
 
     def _die(self) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
     def open(self, path: Path, mode: OpenMode) -> int:
         descriptor = super().open(path, mode)
-        if mode == "create" and self._pass():
+        if mode == "create" and self._pass("create"):
             self._die()
         return descriptor
 
     def write(self, descriptor: int, offset: int, data: bytes) -> None:
-        if self._pass():
+        if self._pass("write"):
             super().write(descriptor, offset, data[: self._written])
             self._die()
         super().write(descriptor, offset, data)
 
     def truncate(self, descriptor: int, size: int) -> None:
         super().truncate(descriptor, size)
-        if self._pass():
+        if self._pass("truncate"):
             self._die()
 
     def sync(self, descriptor: int) -> None:
-        if self._pass():
+        if self._pass("sync"):
             self._die()  # no power is cut, so nothing need be synchronised
 
     def replace(self, source: Path, target: Path) -> None:
-        if self._pass():
+        if self._pass("replace"):
             self._die()
         super().replace(source, target)
 
     def sync_directory(self, path: Path) -> None:
-        if self._pass():
+        if self._pass("sync_directory"):
             self._die()
 
 
@@ -120,16 +119,13 @@ async def play(path: Path, files: Files) -> None:
 
 
 async def hold(path: Path) -> None:
-    """Open an existing session and wait for a line before closing it, unless killed."""
-    try:
-        store = await JsonlStore.open(path)
-    except SessionLockedError:
-        say("locked")
-        return
-    say("held")
-    sys.stdin.readline()
-    await store.close()
-    say("closed")
+    """Try to open an existing session after every line, and hold it until killed."""
+    while sys.stdin.readline():
+        try:
+            await JsonlStore.open(path)
+            say("held")
+        except SessionLockedError:
+            say("locked")
 
 
 def in_a_fork(path: Path, operation: int | None, written: int) -> None:
@@ -138,7 +134,7 @@ def in_a_fork(path: Path, operation: int | None, written: int) -> None:
     if child == 0:
         files = DeadlyFiles(operation, written)
         asyncio.run(play(path, files))
-        path.with_name("operations").write_text(str(files.count), encoding="utf-8")
+        path.with_name("operations").write_text(" ".join(files.operations), encoding="utf-8")
         os._exit(0)
     os.waitpid(child, 0)
 
@@ -146,9 +142,13 @@ def in_a_fork(path: Path, operation: int | None, written: int) -> None:
 def die(directory: Path) -> None:
     say("point", "whole")
     in_a_fork(directory / "whole" / "s.jsonl", None, 0)
-    count = int((directory / "whole" / "operations").read_text(encoding="utf-8"))
-    sizes = (0, 1, 600) if WHOLE else (0, 600)
-    for number, written in sample(product(range(count), sizes), 7):
+    operations = (directory / "whole" / "operations").read_text(encoding="utf-8").split()
+    points = [
+        (number, written)
+        for number, name in enumerate(operations)
+        for written in ((0, 1, 600) if name == "write" else (0,))
+    ]
+    for number, written in sample(points, 5):
         say("point", f"{number}-{written}")
         in_a_fork(directory / f"{number}-{written}" / "s.jsonl", number, written)
 

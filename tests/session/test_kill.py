@@ -111,12 +111,18 @@ async def test_two_processes_on_one_session(tmp_path: Path) -> None:
     store = JsonlStore.create(path, HEADER)
     ours = await rig([Reply(text="first")], store=store)
     await ours.session.prompt("go")
-    assert output_of("hold", path) == [["locked"]]
-    await ours.session.dispose()
 
     with child("hold", path) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "held\n"
+        assert process.stdin is not None and process.stdout is not None
+
+        def ask() -> str:
+            process.stdin.write("\n")
+            process.stdin.flush()
+            return process.stdout.readline().strip()
+
+        assert ask() == "locked"
+        await ours.session.dispose()
+        assert ask() == "held"
         with pytest.raises(SessionLockedError):
             await JsonlStore.open(path)
         reader = await JsonlStore.open(path, read_only=True)

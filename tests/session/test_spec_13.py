@@ -26,10 +26,10 @@ async def compacted(*tokens: int, then: tuple[int, ...] = ()) -> Rig:
 
 async def test_nothing_is_deleted() -> None:
     found = await compacted(2_000, 2_000, 2_000)
-    messages, checkpoints = found.session.messages, found.session.get_compactions()
+    messages, checkpoints = list(found.session.messages), found.session.get_compactions()
     for target in (None, checkpoints[0].id, None):
         await found.session.restore(target)
-    assert found.session.messages == messages
+    assert list(found.session.messages) == messages
     assert found.session.get_compactions() == checkpoints
     stored = await found.store.load()
     assert list(stored.messages) == list(messages)
@@ -38,10 +38,10 @@ async def test_nothing_is_deleted() -> None:
 
 async def test_it_says_before_switching_whether_the_view_fits() -> None:
     found = await compacted(4_000, 4_000, 4_000, then=(4_000,))
-    assert found.session.preview_restore(None).fits
+    assert (await found.session.preview_restore(None)).fits
     await found.session.prompt("more")
     events, records = len(found.events), (await found.store.load()).records
-    said = found.session.preview_restore(None)
+    said = await found.session.preview_restore(None)
     assert (said.fits, said.pressured) == (False, True)
     assert said.size.tokens > 16_000
     assert len(found.events) == events
@@ -51,7 +51,7 @@ async def test_it_says_before_switching_whether_the_view_fits() -> None:
     (event,) = found.of("restored")
     assert (event.fits, event.pressured) == (False, True)
     with pytest.raises(UnknownCheckpointError):
-        found.session.preview_restore("00000000-0000-4000-8000-999999999999")
+        await found.session.preview_restore("00000000-0000-4000-8000-999999999999")
 
 
 async def test_budget_availability_and_meters_follow() -> None:

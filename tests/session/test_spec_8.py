@@ -104,7 +104,7 @@ async def test_what_was_committed_is_there_when_it_is_opened_again(project: Path
     assert session.path is not None
     await session.dispose()
     again = await opened(await SessionManager.open(session.path))
-    assert again.messages == session.messages
+    assert list(again.messages) == list(session.messages)
     assert [item.id for item in again.get_compactions()] == [checkpoint.id]
     assert again.get_compactions()[0].covers
     assert again.state.compaction is None
@@ -222,7 +222,7 @@ async def test_a_second_one_is_refused_and_may_read(project: Path) -> None:
         await SessionManager.open(session.path)
     reader = await opened(await SessionManager.open(session.path, read_only=True))
     before = session.path.read_bytes()
-    assert reader.messages == session.messages
+    assert list(reader.messages) == list(session.messages)
     assert reader.state.read_only
     for refused in (
         reader.prompt("no"),

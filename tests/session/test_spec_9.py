@@ -422,7 +422,7 @@ async def test_an_unknown_skill_changes_nothing(tmp_path: Path) -> None:
     bare = await rig([])
     with pytest.raises(UnknownSkillError, match="None is known"):
         await bare.session.prompt("go", skills=["nothing"])
-    assert found.session.messages == bare.session.messages == ()
+    assert list(found.session.messages) == list(bare.session.messages) == []
 
 
 # --- hostile content -----------------------------------------------------------------------------

@@ -21,8 +21,10 @@ from palimpsest.models.limits import LimitChoices
 from palimpsest.models.resolve import resolve_model
 from palimpsest.session.agent_session import AgentSession
 from palimpsest.session.approvals import Approvals
+from palimpsest.session.conversation import AgentBuilder
 from palimpsest.session.files import Files
 from palimpsest.session.jsonl import JsonlStore
+from palimpsest.session.resuming import load_live
 from palimpsest.session.settings import SessionSettings
 from palimpsest.session.store import Commit, Loaded, Store
 from palimpsest.testing import Call, Reply, ScriptedModel
@@ -92,7 +94,7 @@ class LongSession:
             store = JsonlStore.create(self.path, HEADER, files=files)
         self.store = Watched(store, self.path)
         self.model = Forgetful(self._script(), window=WINDOW)
-        return await opened(self.store, self.model, self._agent)
+        return await opened(self.store, self.model, self._agent, first_id=self.turns * 1_000)
 
     async def turn(self, session: AgentSession) -> None:
         """Give one prompt."""
@@ -133,16 +135,18 @@ class LongSession:
         return agent
 
 
-async def opened(store: Store, model: ScriptedModel, build: object) -> AgentSession:
+async def opened(
+    store: Store, model: ScriptedModel, build: AgentBuilder, *, first_id: int
+) -> AgentSession:
     return AgentSession(
         store=store,
-        loaded=await store.load(),
+        loaded=await load_live(store),
         model=resolve_model(model),
         build_agent=build,
         settings=SessionSettings(
             limits=LimitChoices(window=WINDOW, max_output=1_024), summarizer="extractive"
         ),
-        environment=CountingEnvironment(),
+        environment=CountingEnvironment(first_id),
     )
 
 

@@ -20,13 +20,13 @@ class Work:
 
 
 @contextmanager
-def counted() -> Generator[Work]:
-    """Count the calls of a block."""
+def counted(only: FunctionType | None = None) -> Generator[Work]:
+    """Count the calls of a block, or those of one function in it."""
     work = Work()
 
     def count(frame: FrameType, event: str, argument: object) -> None:
-        del frame, argument
-        if event == "call":
+        del argument
+        if event == "call" and (only is None or frame.f_code is only.__code__):
             work.calls += 1
 
     sys.setprofile(count)

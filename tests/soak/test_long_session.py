@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 from statistics import fmean
 from time import perf_counter
 
@@ -20,11 +21,19 @@ from tests.soak.measuring import counted, held_bytes
 pytestmark = pytest.mark.anyio
 
 RESUMES = 100
+"""Every so many turns a second opening is compared."""
+
+REOPENINGS = 500
+"""Every so many turns the session is closed and opened again."""
+
 WINDOW = 60
 """Turns at the start and at the end that are compared; the first ten only warm up."""
 
-MOST_HELD_PER_STORED_BYTE = 2.5
-"""An open session holds its whole history once, as objects, with the records and outlines of it."""
+MOST_BYTES_HELD = 2_500_000
+"""By engine, journal and store of a session: a view of 16,000 tokens, records and facts."""
+
+MOST_GROWTH_A_TURN = 8_000
+"""Of the bytes held: facts, records and places in the file of some six messages, not their text."""
 
 
 @dataclass
@@ -46,7 +55,9 @@ async def test_a_session_of_thousands_of_turns(
     long = LongSession(tmp_path / "s.jsonl", SEED)
     files, costs, held = FaultyFiles(), Costs(), dict[int, int]()
     session = await long.open(files=files)
-    crash_turns = set(sample(range(5, TURNS, max(1, TURNS // 12)), 4))
+    # Soon after an opening, when few commit lines have to be read for each byte that is tried.
+    early = [number for number in range(5, TURNS) if number % REOPENINGS < 25]
+    crash_turns = set(Random(SEED).sample(early, 2))
     crashes = 0
     for number in range(TURNS):
         operations, written = len(files.operations), files.bytes_written
@@ -67,7 +78,7 @@ async def test_a_session_of_thousands_of_turns(
                 session._conversation.engine, session._conversation.journal
             )
             await check_resume(long, view_bytes(session))
-            if (number + 1) % (5 * RESUMES) == 0:
+            if (number + 1) % REOPENINGS == 0:
                 await session.dispose()
                 session = await long.open(files=files)
     total = len(session.messages)
@@ -75,21 +86,22 @@ async def test_a_session_of_thousands_of_turns(
     await check_resume(long, None)
 
     calls = fmean(costs.calls[-WINDOW:]) / fmean(costs.calls[:WINDOW])
-    stored = long.path.stat().st_size
+    growth = (held[TURNS] - held[RESUMES]) / max(1, TURNS - RESUMES)
     figures(f"{TURNS} turns, {total} messages, {len(session.get_compactions())} compactions, "
-            f"{stored / 1e6:.1f} MB, {long.tool_runs} tool runs")  # fmt: skip
+            f"{long.path.stat().st_size / 1e6:.1f} MB, {long.tool_runs} tool runs")  # fmt: skip
     figures(f"late ÷ early per turn: calls {calls:.2f} (≤ 1.5), "
             f"file operations {costs.late_to_early(costs.operations):.2f} (≤ 1.3), "
             f"bytes written {costs.late_to_early(costs.written):.2f} (≤ 1.3), "
             f"time {costs.late_to_early(costs.seconds):.2f} (not held)")  # fmt: skip
     figures(f"held by the session: {held[TURNS] / 1e6:.2f} MB "
-            f"(at turn {RESUMES}: {held[RESUMES] / 1e6:.2f}), "
-            f"{held[TURNS] / stored:.2f} of the file (≤ {MOST_HELD_PER_STORED_BYTE})")  # fmt: skip
+            f"(at turn {RESUMES}: {held[RESUMES] / 1e6:.2f}, ≤ {MOST_BYTES_HELD / 1e6}), "
+            f"growth {growth:,.0f} bytes a turn (≤ {MOST_GROWTH_A_TURN:,})")  # fmt: skip
     figures(f"crash bytes tried: {crashes}")
     assert calls <= 1.5
     assert costs.late_to_early(costs.operations) <= 1.3
     assert costs.late_to_early(costs.written) <= 1.3
-    assert held[TURNS] <= MOST_HELD_PER_STORED_BYTE * stored
+    assert growth <= MOST_GROWTH_A_TURN
+    assert held[RESUMES] <= MOST_BYTES_HELD
 
 
 async def check_resume(long: LongSession, view: bytes | None) -> None:
@@ -104,9 +116,9 @@ async def check_resume(long: LongSession, view: bytes | None) -> None:
 
 
 async def crash_in_commits(long: LongSession, copy: Path) -> int:
-    """Cut the file off at bytes of the turn's commits; gives at how many."""
+    """Cut the file off at bytes of the turn's first and last commit; gives at how many."""
     tried = 0
-    for start, stop in sample(long.store.commits, 2):
+    for start, stop in (long.store.commits[0], long.store.commits[-1]):
         shutil.copyfile(long.path, copy)
         with copy.open("r+b") as file:
             file.truncate(stop)

@@ -8,7 +8,7 @@ cost does not grow with the session.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -96,10 +96,41 @@ class MessageOutline:
     starts_turn: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prefix:
+    """All that has to be known of the messages before a cut to go on without them.
+
+    Attributes:
+        count: how many messages: the cut.
+        turns: how many of them start a turn.
+        steps: how many of them start a step.
+        prompt: the one that starts the turn which the cut splits, or None.
+        lasting: those with parts that stay in effect, ascending.
+    """
+
+    count: int
+    turns: int = 0
+    steps: int = 0
+    prompt: int | None = None
+    lasting: tuple[int, ...] = ()
+
+    @property
+    def shown(self) -> tuple[int, ...]:
+        """The messages that a view cut here may show parts of, ascending."""
+        return tuple(sorted({*self.lasting, *(() if self.prompt is None else (self.prompt,))}))
+
+
+NO_PREFIX = Prefix(count=0)
+
+
 class Outline:
     """The measured history, append-only. All indices are 0-based, all ranges half-open.
 
+    It may begin behind a cut: of the messages before ``first`` it then knows what a view cut there
+    or later needs, and nothing else may be asked of them.
+
     Attributes:
+        first: the first message that is known for certain; 0 unless it begins behind a cut.
         prompts: messages that start a turn, ascending.
         turn_starts: prompts at which the view may be cut, ascending: all but those that would
             tear a call and its result apart.
@@ -111,8 +142,22 @@ class Outline:
         late: tool returns behind a later turn or step than their call's, with its message.
     """
 
-    def __init__(self, messages: Sequence[MessageOutline] = ()) -> None:
-        self.prompts: list[int] = []
+    def __init__(
+        self,
+        messages: Sequence[MessageOutline] = (),
+        *,
+        prefix: Prefix = NO_PREFIX,
+        shown: Mapping[int, MessageOutline] | None = None,
+    ) -> None:
+        """Measure a history, or go on behind a prefix of it.
+
+        Args:
+            messages: those behind the prefix, oldest first.
+            prefix: what is known of the messages before them.
+            shown: those that ``prefix.shown`` names, by index.
+        """
+        self.first = prefix.count
+        self.prompts: list[int] = [] if prefix.prompt is None else [prefix.prompt]
         self.turn_starts: list[int] = []
         self.replies: list[int] = []
         self.step_starts: list[int] = []
@@ -120,6 +165,12 @@ class Outline:
         self.lasting: list[Position] = []
         self.orphans: list[Position] = []
         self.late: list[tuple[Position, int]] = []
+        self._earlier = dict(shown or {})
+        self._earlier_turns = prefix.turns - len(self.prompts)
+        self._earlier_steps = prefix.steps
+        for index in prefix.lasting:
+            parts = enumerate(self._earlier[index].parts)
+            self.lasting += [Position(index, number) for number, part in parts if part.lasting]
         self._messages: list[MessageOutline] = []
         self._tokens = [0]
         self._bytes = [0]
@@ -129,7 +180,7 @@ class Outline:
 
     def append(self, message: MessageOutline) -> None:
         """Add the next message; costs its parts only."""
-        index = len(self._messages)
+        index = len(self)
         answers = any(part.kind in {"tool_return", "feedback"} for part in message.parts)
         if message.starts_turn and not message.is_reply and not answers:
             self.prompts.append(index)
@@ -168,26 +219,66 @@ class Outline:
         if tears_turn or tears_step:
             self.late.append((position, call.message))
 
+    def behind(self, cut: int) -> Outline:
+        """Give the outline of the same history that begins behind a cut; costs what is behind."""
+        prefix = self.prefix(cut)
+        shown = {index: self[index] for index in prefix.shown}
+        return Outline(self._messages[cut - self.first :], prefix=prefix, shown=shown)
+
+    def prefix(self, cut: int) -> Prefix:
+        """Give what has to be known of the messages before a cut, which is not before ``first``."""
+        prompt = self.prompt_of(cut)
+        return Prefix(
+            count=cut,
+            turns=self.turns_before(cut),
+            steps=self.steps_before(cut),
+            prompt=None if prompt == cut else prompt,
+            lasting=tuple(sorted({at.message for at in self.lasting if at.message < cut})),
+        )
+
     def __len__(self) -> int:
-        return len(self._messages)
+        return self.first + len(self._messages)
 
     def __getitem__(self, index: int) -> MessageOutline:
-        return self._messages[index]
+        return self._earlier[index] if index < self.first else self._messages[index - self.first]
 
     def part(self, position: Position) -> Part:
         """Give the part at a position."""
-        return self._messages[position.message].parts[position.part]
+        return self[position.message].parts[position.part]
+
+    def measure_of(self, index: int) -> Measure:
+        """Give the size of one message."""
+        parts = self[index].parts
+        return Measure(
+            tokens=self[index].envelope_tokens + sum(part.tokens for part in parts),
+            bytes=sum(part.bytes for part in parts),
+        )
 
     def measure_between(self, start: int, stop: int) -> Measure:
-        """Give the size of the messages ``start <= index < stop``."""
+        """Give the size of the messages ``start <= index < stop``; none is before ``first``."""
+        start, stop = start - self.first, stop - self.first
         return Measure(
             tokens=self._tokens[stop] - self._tokens[start],
             bytes=self._bytes[stop] - self._bytes[start],
         )
 
+    @property
+    def turns(self) -> int:
+        """How many turns there are."""
+        return self._earlier_turns + len(self.prompts)
+
+    @property
+    def steps(self) -> int:
+        """How many steps there are."""
+        return self._earlier_steps + len(self.replies)
+
     def turns_before(self, index: int) -> int:
-        """Count the turns that start before ``index``."""
-        return bisect_left(self.prompts, index)
+        """Count the turns that start before ``index``, which is not before ``first``."""
+        return self._earlier_turns + bisect_left(self.prompts, index)
+
+    def steps_before(self, index: int) -> int:
+        """Count the steps that start before ``index``, which is not before ``first``."""
+        return self._earlier_steps + bisect_left(self.replies, index)
 
     def prompt_of(self, index: int) -> int | None:
         """Give the prompt of the turn that holds message ``index``; None before the first."""

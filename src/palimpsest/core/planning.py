@@ -98,4 +98,4 @@ def _turn_starts(view: View) -> list[int]:
 def _riding_prompt_tokens(view: View) -> int:
     if view.prompt_index is None:
         return 0
-    return view.outline.measure_between(view.prompt_index, view.prompt_index + 1).tokens
+    return view.outline.measure_of(view.prompt_index).tokens

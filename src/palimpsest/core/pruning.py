@@ -105,7 +105,7 @@ def plan_pruning(view: View, settings: PruningSettings) -> ClearingPlan | None:
     Returns:
         The plan, or None when there is nothing to clear or it would reclaim too little.
     """
-    if len(view.outline.prompts) < settings.min_user_turns:
+    if view.outline.turns < settings.min_user_turns:
         return None
     return _plan(view, settings, minimum_tokens=settings.minimum_tokens)
 

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from palimpsest.core.errors import InvalidRecordError
 from palimpsest.core.excerpt import Json
-from palimpsest.core.outline import Content, Outline, Position
+from palimpsest.core.outline import Content, Outline, Position, Prefix
 from palimpsest.core.records import Checkpoint, Clearing, Record, Restore, SummaryUsage, Trim
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -40,6 +40,7 @@ def dump_record(record: Record) -> JsonObject:
                 },
                 "split": record.split,
                 **({"covers": record.covers} if record.covers else {}),
+                **({} if record.prefix is None else {"prefix": _dump_prefix(record.prefix)}),
             }
         case Clearing():
             return {
@@ -71,6 +72,16 @@ def dump_record(record: Record) -> JsonObject:
                 "active": record.active,
                 "outputs_shown": record.outputs_shown,
             }
+
+
+def _dump_prefix(prefix: Prefix) -> JsonObject:
+    """Give a prefix without its count, which is its checkpoint's cut."""
+    return {
+        "turns": prefix.turns,
+        "steps": prefix.steps,
+        "prompt": prefix.prompt,
+        "lasting": list(prefix.lasting),
+    }
 
 
 def load_checkpoints(value: Json, outline: Outline) -> tuple[Checkpoint, ...]:
@@ -283,7 +294,22 @@ def _checkpoint(fields: _Fields, *, default_base: str | None) -> Checkpoint:
         usage=_usage(_Fields(f"{fields.name} usage", fields.value("usage"))),
         split=fields.flag("split") if fields.has("split") else False,
         covers=covers,
+        prefix=_prefix(fields) if fields.has("prefix") else None,
     )
+
+
+def _prefix(checkpoint: _Fields) -> Prefix:
+    """Read what a checkpoint says of the messages before its cut; only they may be named."""
+    count = checkpoint.count("first_kept_message_index")
+    fields = _Fields(f"{checkpoint.name} prefix", checkpoint.value("prefix"))
+    prompt = None if fields.value("prompt") is None else fields.count("prompt")
+    lasting = tuple(fields.indices("lasting"))
+    if any(one >= two for one, two in pairwise((*lasting, count))):
+        raise fields.invalid("lasting", f"must be ascending and below {count}")
+    if prompt is not None and prompt >= count:
+        raise fields.invalid("prompt", f"must be below {count}")
+    turns, steps = fields.count("turns"), fields.count("steps")
+    return Prefix(count=count, turns=turns, steps=steps, prompt=prompt, lasting=lasting)
 
 
 def _usage(fields: _Fields) -> SummaryUsage:
@@ -352,6 +378,9 @@ class _Fields:
             raise self.invalid(field, "is no list")
         return value
 
+    def indices(self, field: str) -> list[int]:
+        return [self._count(field, item) for item in self.items(field)]
+
     def position(self, field: str, value: Json) -> Position:
         if not isinstance(value, list) or len(value) != 2:
             raise self.invalid(field, "is no [message, part] pair")
@@ -369,7 +398,7 @@ def _is_uuid(value: Json) -> bool:
 
 
 def _output_at(position: Position, outline: Outline, name: str) -> Content:
-    known = position.message < len(outline)
+    known = outline.first <= position.message < len(outline)
     if known and position.part < len(outline[position.message].parts):
         part = outline.part(position)
         if part.content is not None and part.clearable:

@@ -130,7 +130,7 @@ class View:
         if checkpoint.split:
             self.prompt_index = self.outline.prompt_of(self.cut - 1)
             if self.prompt_index is not None:
-                self._head += self.outline.measure_between(self.prompt_index, self.prompt_index + 1)
+                self._head += self.outline.measure_of(self.prompt_index)
         for row in self._folded_rows():
             message = self.outline[row.index]
             parts = [message.parts[part] for part in row.parts]
@@ -154,7 +154,8 @@ class View:
     def measure_between(self, start: int, stop: int) -> Measure:
         """Give the size of the shown messages ``start <= index < stop``, edits applied.
 
-        The checkpoint plays no part: messages before the cut are measured as they were stored.
+        The checkpoint plays no part: messages before the cut are measured as they were stored, as
+        far as the outline knows them.
         """
         whole = self.outline.measure_between(start, stop)
         first = last = 0

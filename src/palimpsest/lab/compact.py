@@ -153,7 +153,7 @@ def _compacted_view(view: View) -> CompactedView:
 def _figures(before: View, after: View, setting: Setting) -> CompactionFigures:
     outline, cut = before.outline, after.cut
     turns = outline.turns_before(cut)
-    steps = sum(step < cut for step in outline.replies)
+    steps = outline.steps_before(cut)
     return CompactionFigures(
         trigger="manual",
         tokens_before=setting.request_tokens(before.measure()),
@@ -161,9 +161,9 @@ def _figures(before: View, after: View, setting: Setting) -> CompactionFigures:
         messages_summarised=cut,
         messages_kept=len(outline) - cut,
         turns_summarised=turns,
-        turns_kept=len(outline.prompts) - turns,
+        turns_kept=outline.turns - turns,
         steps_summarised=steps,
-        steps_kept=len(outline.replies) - steps,
+        steps_kept=outline.steps - steps,
         outputs_cleared=sum(position.message >= cut for position in after.state.cleared),
         duration_ms=0,
         cost_usd=0.0,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from anyio import to_thread
 from pydantic_ai.messages import ModelResponse
 
 from palimpsest.core.atoms import string_leaves
@@ -13,7 +14,6 @@ from palimpsest.core.budget import Measure
 from palimpsest.core.calibration import Meter
 from palimpsest.core.errors import SummaryRejectedError, SummaryTimeoutError
 from palimpsest.core.excerpt import Excerpt
-from palimpsest.core.outline import Outline
 from palimpsest.core.planning import Cut
 from palimpsest.core.receipt import (
     CompactionFigures,
@@ -33,6 +33,10 @@ from palimpsest.models.timeline import Timeline
 
 if TYPE_CHECKING:
     from palimpsest.models.engine import Limits
+
+
+MANY_MESSAGES = 1_000
+"""Facts of more messages than this are gathered in a thread: the first time after opening."""
 
 
 def _ignore(spent: object) -> None:
@@ -119,6 +123,8 @@ class CandidateMaker:
             FailureError: no summary was made.
         """
         started = self.now_ms()
+        if cut.first_kept_message_index - timeline.ledger_count > MANY_MESSAGES:
+            await to_thread.run_sync(timeline.ledger_before, cut.first_kept_message_index)
         summarizer = self._fallback if extractive else self._summarizer
         job = replace(_job(timeline, cut, limits, meter, focus), on_call=on_call)
         summary, cost_usd = await self._generated(summarizer, job)
@@ -134,6 +140,7 @@ class CandidateMaker:
             model=summary.model,
             usage=summary.usage,
             split=cut.split,
+            prefix=timeline.outline.prefix(cut.first_kept_message_index),
         )
         view = View(timeline.outline, timeline.state_after(checkpoint))
         size = meter.local(view, limits.fixed)
@@ -225,7 +232,7 @@ def _figures(
 ) -> CompactionFigures:
     outline = timeline.outline
     turns = outline.turns_before(view.cut)
-    steps = _steps_before(outline, view.cut)
+    steps = outline.steps_before(view.cut)
     return CompactionFigures(
         trigger=trigger,
         tokens_before=before,
@@ -233,18 +240,14 @@ def _figures(
         messages_summarised=view.cut,
         messages_kept=len(outline) - view.cut,
         turns_summarised=turns,
-        turns_kept=len(outline.prompts) - turns,
+        turns_kept=outline.turns - turns,
         steps_summarised=steps,
-        steps_kept=len(outline.step_starts) - steps,
+        steps_kept=outline.steps - steps,
         outputs_cleared=sum(position.message >= view.cut for position in view.state.cleared),
         duration_ms=duration_ms,
         cost_usd=cost_usd,
         warnings=summary.warnings,
     )
-
-
-def _steps_before(outline: Outline, index: int) -> int:
-    return sum(step < index for step in outline.step_starts)
 
 
 def _view_text(timeline: Timeline, view: View) -> str:

@@ -162,7 +162,6 @@ class _Conversation:
             take_in=self._take_in,
             limits=self._limits_of,
             on_overflow=self._on_overflow,
-            on_reply=_ignore,
         )
 
     def continues(self, messages: Sequence[ModelMessage]) -> bool:

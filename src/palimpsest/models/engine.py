@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeVar, assert_never
 
+from anyio import to_thread
 from pydantic_ai.messages import ModelMessage
 
 from palimpsest.core.budget import Budget, Measure
@@ -69,7 +70,7 @@ from palimpsest.models.engine_events import (
 )
 from palimpsest.models.overflow import Overflow
 from palimpsest.models.summarizer import Summarizer
-from palimpsest.models.timeline import Timeline
+from palimpsest.models.timeline import Tail, Timeline
 
 _T = TypeVar("_T")
 
@@ -427,23 +428,27 @@ class Engine:
 
         Raises:
             UnknownCheckpointError: there is no such checkpoint.
+            SessionFileError: the messages behind an earlier cut cannot be read.
             SaveFailedError: it could not be saved; it stays pending.
         """
         record = self._restore_record(checkpoint_id, outputs=outputs)
-        said = self._restored(record, limits)
+        tail, said = await self._restored(record, limits)
+        self.timeline.adopt(tail)
         if await self._save_record(record):
             raise asyncio.CancelledError
         return said
 
-    def preview_restore(
+    async def preview_restore(
         self, checkpoint_id: str | None, limits: Limits, *, outputs: bool
     ) -> Restored:
         """Say what ``restore`` would come to; nothing is changed or written.
 
         Raises:
             UnknownCheckpointError: there is no such checkpoint.
+            SessionFileError: the messages behind an earlier cut cannot be read.
         """
-        return self._restored(self._restore_record(checkpoint_id, outputs=outputs), limits)
+        record = self._restore_record(checkpoint_id, outputs=outputs)
+        return (await self._restored(record, limits))[1]
 
     def _restore_record(self, checkpoint_id: str | None, *, outputs: bool) -> Restore:
         if checkpoint_id is not None and checkpoint_id not in self.timeline.checkpoints:
@@ -455,10 +460,12 @@ class Engine:
             outputs_shown=outputs,
         )
 
-    def _restored(self, record: Restore, limits: Limits) -> Restored:
-        view = View(self.timeline.outline, self.timeline.state_after(record))
-        size = self.meter.local(view, limits.fixed)
-        return Restored(
+    async def _restored(self, record: Restore, limits: Limits) -> tuple[Tail, Restored]:
+        """Read what the view behind an earlier cut needs, and measure that view."""
+        state = self.timeline.state_after(record)
+        tail = await to_thread.run_sync(self.timeline.tail_from, state.checkpoint)
+        size = self.meter.local(View(tail.outline, state), limits.fixed)
+        return tail, Restored(
             size=size,
             fits=limits.budget.fits(size),
             pressured=limits.budget.pressured(size),

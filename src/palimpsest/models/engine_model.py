@@ -65,7 +65,6 @@ class EngineModel(WrapperModel):
         take_in: Callable[[Outgoing], Awaitable[None]],
         limits: Callable[[Outgoing], RequestLimits],
         on_overflow: Callable[[Overflow], None],
-        on_reply: Callable[[ModelResponse], None],
     ) -> None:
         """Wrap a model.
 
@@ -75,14 +74,12 @@ class EngineModel(WrapperModel):
             take_in: adds to the engine what is new in the messages of a request, and saves it.
             limits: what a request must keep to; asked again after ``on_overflow``.
             on_overflow: told of a rejection, whose window replaces the one assumed so far.
-            on_reply: told of every reply, for totals.
         """
         super().__init__(wrapped)
         self._engine = engine
         self._take_in = take_in
         self._limits = limits
         self._on_overflow = on_overflow
-        self._on_reply = on_reply
 
     async def request(
         self,
@@ -161,7 +158,6 @@ class EngineModel(WrapperModel):
         )
 
     def _learn(self, limits: Limits, response: ModelResponse) -> None:
-        self._on_reply(response)
         if response.state == "complete":
             self._engine.after_reply(
                 limits,

@@ -1,4 +1,4 @@
-"""What a session used: tokens and money of replies and of summaries, failed ones included."""
+"""Adds up what a session uses: tokens and money of replies and of summaries, failed ones too."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 from palimpsest.core.records import Record, SummaryUsage
 from palimpsest.models.candidates import Spent
 from palimpsest.models.pricing import find_pricing
-from palimpsest.session.state import Totals
+from palimpsest.session.totals import NO_TOTALS, Totals
 
 
 class Accounts:
-    """Adds up; what was stored by earlier openings of the session is counted from the start.
+    """Goes on from what was counted before.
 
     Attributes:
         totals: so far.
     """
 
-    def __init__(
-        self, messages: Iterable[ModelMessage] = (), records: Iterable[Record] = ()
-    ) -> None:
-        self.totals: Totals = Totals()
+    def __init__(self, totals: Totals = NO_TOTALS) -> None:
+        self.totals: Totals = totals
+
+    def count_stored(self, messages: Iterable[ModelMessage], records: Iterable[Record]) -> None:
+        """Count what the history and the records hold."""
         for message in messages:
             if isinstance(message, ModelResponse):
                 self.count_reply(message)

@@ -136,18 +136,22 @@ class AgentSession:
         Raises:
             SessionDisposedError, SessionBusyError, PendingSaveError: refused; nothing happened.
             UnknownCheckpointError: there is no such checkpoint.
+            SessionFileError: the messages behind its cut cannot be read.
         """
         return await self._operate(
             "restore", lambda: self._conversation.restore(checkpoint_id, outputs=outputs)
         )
 
-    def preview_restore(self, checkpoint_id: str | None, *, outputs: bool = False) -> Restored:
+    async def preview_restore(
+        self, checkpoint_id: str | None, *, outputs: bool = False
+    ) -> Restored:
         """Say whether the view that ``restore`` would show fits; nothing is changed.
 
         Raises:
             UnknownCheckpointError: there is no such checkpoint.
+            SessionFileError: the messages behind its cut cannot be read.
         """
-        return self._conversation.engine.preview_restore(
+        return await self._conversation.engine.preview_restore(
             checkpoint_id, self._conversation.side.next_limits(), outputs=outputs
         )
 
@@ -254,8 +258,13 @@ class AgentSession:
 
     @property
     def messages(self) -> Sequence[ModelMessage]:
-        """The whole history, originals; not to be changed."""
-        return tuple(self._conversation.engine.timeline.history)
+        """The whole history as it stands, originals; not to be changed.
+
+        Those before the cut are read from the store when they are looked at, which blocks, and
+        raises ``StoreClosedError`` after ``dispose``.
+        """
+        history = self._conversation.engine.timeline.history
+        return history.holding(history.first)
 
     @property
     def id(self) -> str:
@@ -361,6 +370,7 @@ class AgentSession:
 
     def _on_settled(self, event: SessionEvent) -> None:
         self._conversation.compaction = None
+        self._conversation.release()
         self._emit(event)
 
     def _emit(self, event: SessionEvent) -> None:

@@ -11,8 +11,16 @@ from palimpsest.core.errors import InvalidRecordError, InvalidSettingError
 from palimpsest.core.excerpt import Json
 from palimpsest.core.record_codec import JsonObject, dump_record, read_records
 from palimpsest.core.records import Record
-from palimpsest.session.framing import MalformedError, UnsupportedError, count_of, text_of
+from palimpsest.session.framing import (
+    MalformedError,
+    UnsupportedError,
+    count_of,
+    dump_json,
+    load_object,
+    text_of,
+)
 from palimpsest.session.store import HeaderChanges, SessionHeader
+from palimpsest.session.totals import NOTHING_COUNTED, Counted, read_counted
 
 FORMAT = "palimpsest-session"
 VERSION = 2
@@ -27,21 +35,29 @@ _RECORD_LISTS = {
     "restores": "restore",
 }
 _OWN_KEYS = frozenset(
-    {"format", "version", "id", "created", "updated", "chunks", "hash"}
+    {"format", "version", "id", "created", "updated", "totals", "chunks", "hash"}
     | {*_TEXTS, *_LISTS, *_RECORD_LISTS}
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRecord:
-    """A record and what else stands in its JSON object: the receipt, keys of other versions."""
+    """A record and what else stands in its JSON object.
+
+    Attributes:
+        receipt: of a checkpoint, as JSON, or empty; as objects, the receipts of a long session
+            would take most of the memory it needs.
+        extra: keys of other versions and of other tools.
+    """
 
     record: Record
+    receipt: bytes = b""
     extra: JsonObject = field(default_factory=dict[str, Json])
 
     def dump(self) -> JsonObject:
         """Give the JSON object."""
-        return {**dump_record(self.record), **self.extra}
+        receipt: JsonObject = {"receipt": load_object(self.receipt)} if self.receipt else {}
+        return {**dump_record(self.record), **receipt, **self.extra}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +97,7 @@ def header_object(
         "model": header.model,
         "permission_preset": header.permission_preset,
         "title": header.title,
+        **({} if header.counted == NOTHING_COUNTED else {"totals": header.counted.dump()}),
         **header.unknown,
         **{name: list[Json](getattr(header, name)) for name in _LISTS},
         **lists,
@@ -126,6 +143,7 @@ def read_header(value: JsonObject) -> SessionHeader:
         skill_snapshots=_objects(value, "skill_snapshots"),
         system_prompt_checkpoints=_objects(value, "system_prompt_checkpoints"),
         timings=_objects(value, "timings"),
+        counted=_counted(value) or NOTHING_COUNTED,
         unknown={key: item for key, item in value.items() if key not in _OWN_KEYS},
     )
 
@@ -161,14 +179,18 @@ def read_stored_records(items: Sequence[Json]) -> list[StoredRecord]:
     """
     records = read_records(list(items))
     return [
-        StoredRecord(record=record, extra=_extra(record, cast("JsonObject", item)))
+        _stored(record, cast("JsonObject", item))
         for record, item in zip(records, items, strict=True)
     ]
 
 
-def _extra(record: Record, item: JsonObject) -> JsonObject:
-    own = {*dump_record(record), "sequence", "covers", "split", "base"}
-    return {key: value for key, value in item.items() if key not in own}
+def _stored(record: Record, item: JsonObject) -> StoredRecord:
+    own = {*dump_record(record), "sequence", "covers", "split", "base", "prefix"}
+    extra = {key: value for key, value in item.items() if key not in own}
+    receipt = b""
+    if isinstance(extra.get("receipt"), dict):
+        receipt = dump_json(extra.pop("receipt"))
+    return StoredRecord(record=record, receipt=receipt, extra=extra)
 
 
 def read_chunks(value: JsonObject) -> list[Chunk] | None:
@@ -219,6 +241,7 @@ def dump_changes(changes: HeaderChanges) -> JsonObject:
     return {
         **{key: value for key, value in texts.items() if value is not None},
         **{key: value for key, value in lists.items() if value},
+        **({} if changes.counted is None else {"totals": changes.counted.dump()}),
     }
 
 
@@ -238,4 +261,13 @@ def read_changes(value: JsonObject) -> HeaderChanges:
         skill_snapshots=_objects(value, "skill_snapshots"),
         system_prompt_checkpoints=_objects(value, "system_prompt_checkpoints"),
         timings=_objects(value, "timings"),
+        counted=_counted(value),
     )
+
+
+def _counted(value: JsonObject) -> Counted | None:
+    if "totals" not in value:
+        return None
+    if not isinstance(totals := value["totals"], dict):
+        raise MalformedError("'totals' is no object")
+    return read_counted(totals)

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from pydantic_ai import Agent
@@ -24,14 +25,13 @@ from palimpsest.models.overflow import Overflow
 from palimpsest.models.prompts import mark
 from palimpsest.models.resolve import ModelChoice, ResolvedModel, resolve_model
 from palimpsest.models.summarizer import ExtractiveSummarizer
-from palimpsest.models.timeline import Timeline
-from palimpsest.session.accounts import Accounts
 from palimpsest.session.approvals import Approvals
 from palimpsest.session.environment import Environment
 from palimpsest.session.events import MessageEnd, MessageStart, RestoredView, SessionEvent
 from palimpsest.session.journal import Journal
 from palimpsest.session.model_side import ModelSide
 from palimpsest.session.prompt_run import PromptRun
+from palimpsest.session.resuming import accounts_of, timeline_of
 from palimpsest.session.settings import PermissionPreset, SessionSettings, permission_preset
 from palimpsest.session.skills import SkillLoader, snapshot
 from palimpsest.session.state import ActiveCompaction
@@ -76,11 +76,13 @@ class Conversation:
         self.approvals = Approvals(emit, preset=preset)
         self._build_agent = build_agent
         self._agent = build_agent(self.approvals)
-        self.journal = Journal(store)
-        self.accounts = Accounts(loaded.messages, loaded.records)
+        self.accounts = accounts_of(loaded)
+        self.journal = Journal(
+            store, self.accounts, messages=loaded.message_count, records=len(loaded.records)
+        )
         self.side = ModelSide(model, settings)
         self.engine = Engine(
-            Timeline(loaded.messages, loaded.records),
+            timeline_of(loaded),
             settings=settings.engine,
             candidates=CandidateMaker(
                 summarizer=self.side.summarizer(),
@@ -106,29 +108,23 @@ class Conversation:
             self.journal,
             self._emit,
             window_tokens=lambda: self.side.limits.window.tokens,
+            count_reply=self.accounts.count_reply,
         )
         await self._accept(content, skills)
         self.engine.begin_run()
         self.run = run
         try:
-            await self.side.enter()
-            return await run.run(self._agent, self._engine_model(run))
-        except asyncio.CancelledError:
-            await self._close_run(run)
-            raise
-        except Exception as error:
-            try:
-                await self._close_run(run)
-            except SaveFailedError as unsaved:
-                raise ExceptionGroup("the run failed, and its save", [error, unsaved]) from None
-            raise
+            async with self._saving_what_failed(run.close_step):
+                await self.side.enter()
+                return await run.run(self._agent, self._engine_model(run))
         finally:
             self.run = None
 
     async def compact(self, focus: str) -> Checkpoint:
         """Compact by hand."""
         await self.side.enter()
-        return await self.engine.compact(self.side.next_limits(), focus=focus)
+        async with self._saving_what_failed():
+            return await self.engine.compact(self.side.next_limits(), focus=focus)
 
     async def restore(self, checkpoint_id: str | None, *, outputs: bool) -> Restored:
         """Make another checkpoint, or none, the active one."""
@@ -158,7 +154,8 @@ class Conversation:
         limits = side.next_limits()
         if not limits.budget.fits(self.engine.size(limits)):
             self.engine.begin_run()
-            await self.engine.preflight(limits, trigger="model_switch")
+            async with self._saving_what_failed():
+                await self.engine.preflight(limits, trigger="model_switch")
         before, self.side = self.side, side
         self.engine.use_summarizer(side.summarizer(), price=resolved.name)
         self.engine.meter = Meter(enabled=self._settings.calibrates)
@@ -204,9 +201,31 @@ class Conversation:
         if await self.journal.save(clearing, header=changes):
             raise asyncio.CancelledError
 
-    async def _close_run(self, run: PromptRun) -> None:
-        """Store the step under way, unless a failed save waits already."""
-        run.close_step()
+    def release(self) -> None:
+        """Hold no more than the live tail; what stands before it is stored."""
+        if self.journal.is_stored:
+            self.engine.timeline.release()
+
+    @asynccontextmanager
+    async def _saving_what_failed(
+        self, close_step: Callable[[], None] = lambda: None
+    ) -> AsyncGenerator[None]:
+        """Store what work that fails or is cancelled leaves: its step, and what it used."""
+        try:
+            yield
+        except asyncio.CancelledError:
+            await self._save_rest(close_step)
+            raise
+        except Exception as error:
+            try:
+                await self._save_rest(close_step)
+            except SaveFailedError as unsaved:
+                raise ExceptionGroup("the run failed, and its save", [error, unsaved]) from None
+            raise
+
+    async def _save_rest(self, close_step: Callable[[], None]) -> None:
+        """Close the step and store it, unless a failed save waits already."""
+        close_step()
         if self.journal.pending is None:
             await self.journal.save()
 
@@ -214,6 +233,7 @@ class Conversation:
         async def take_in(outgoing: Outgoing) -> None:
             del outgoing
             await run.save_step()
+            self.release()
 
         return EngineModel(
             self.side.resolved.model,
@@ -221,7 +241,6 @@ class Conversation:
             take_in=take_in,
             limits=self.side.limits_of,
             on_overflow=self._on_overflow,
-            on_reply=self.accounts.count_reply,
         )
 
     def _on_overflow(self, overflow: Overflow) -> None:

@@ -23,6 +23,7 @@ from palimpsest.session.extensions import Extensions
 from palimpsest.session.guards import guard_capabilities
 from palimpsest.session.manager import SessionManager
 from palimpsest.session.mcp import McpServers
+from palimpsest.session.resuming import load_live
 from palimpsest.session.settings import PermissionPreset, SessionSettings
 from palimpsest.session.skills import DirectorySkills
 
@@ -61,7 +62,7 @@ async def create_agent_session(
     chosen = settings or SessionSettings()
     store = await session_manager.open_store()
     try:
-        loaded = await store.load()
+        loaded = await load_live(store)
         named = model or loaded.header.model or os.environ.get(MODEL_VARIABLE, "")
         if not named:
             raise UnknownModelError("", f"none is set; name one or set {MODEL_VARIABLE}")

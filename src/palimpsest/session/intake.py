@@ -17,9 +17,16 @@ from palimpsest.core.errors import (
     InvalidRecordError,
     OriginalsChangedError,
 )
-from palimpsest.core.outline import MessageOutline, Outline
+from palimpsest.core.outline import MessageOutline, Outline, Prefix
 from palimpsest.core.record_codec import JsonObject, check_records
-from palimpsest.core.records import Checkpoint, Clearing, Record, Restore, Trim, fold_records
+from palimpsest.core.records import (
+    Checkpoint,
+    Clearing,
+    Record,
+    Restore,
+    Trim,
+    active_checkpoint,
+)
 from palimpsest.formats.pydantic_ai import outline
 from palimpsest.session.codec import (
     StoredRecord,
@@ -40,8 +47,6 @@ from palimpsest.session.store import Commit, Loaded, SessionHeader, TornTail
 
 LineReader = Callable[[int, int], Iterable[bytes]]
 """Gives the stored lines of the messages ``start <= index < stop``, newlines included."""
-
-_UNKNOWN = MessageOutline(parts=())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +93,7 @@ class Intake:
         message_count: int,
         open_calls: OpenCalls,
         read_lines: LineReader,
+        read_originals: Callable[[int, int], Sequence[ModelMessage]],
     ) -> None:
         self.header = header
         self.records = list(records)
@@ -95,13 +101,13 @@ class Intake:
         self._name = name
         self._open_calls = open_calls
         self._read_lines = read_lines
+        self._read_originals = read_originals
         self._prefix = PrefixHash()
         self._outline: Outline | None = None
-        self._outline_start = 0
 
     def active_cut(self) -> int:
         """Give the first message of the live tail: the active checkpoint's cut, or 0."""
-        checkpoint = fold_records(stored.record for stored in self.records).checkpoint
+        checkpoint = active_checkpoint([stored.record for stored in self.records])
         return 0 if checkpoint is None else checkpoint.first_kept_message_index
 
     def loaded(
@@ -117,11 +123,8 @@ class Intake:
             header=deepcopy(self.header),
             messages=tuple(messages),
             records=tuple(item.record for item in self.records),
-            receipts={
-                item.record.id: deepcopy(receipt)
-                for item in self.records
-                if isinstance(receipt := item.extra.get("receipt"), dict)
-            },
+            receipts=_Receipts(self.records),
+            originals=self._read_originals,
             first_message_index=first_message_index,
             message_count=self.message_count,
             recovered=recovered,
@@ -138,9 +141,9 @@ class Intake:
         """
         lines, measured, open_calls = self._take_messages(commit)
         prefix, records = self._cover(commit.records, lines)
-        stored = _with_receipts(records, commit.receipts)
-        history = self._check_records([item.record for item in stored], measured)
+        history = self._check_records(records, measured)
         try:
+            stored = _with_receipts(records, commit.receipts)
             changes = load_object(dump_json(dump_changes(commit.header)))
             objects = [load_object(dump_json(item.dump())) for item in stored]
             header = read_changes(changes).apply(self.header)
@@ -166,7 +169,8 @@ class Intake:
         self._open_calls = prepared.open_calls
         self._prefix = prepared.prefix
         if prepared.outline is not None:
-            self._outline = prepared.outline
+            # What the next record is checked against begins with the newest cut.
+            self._outline = prepared.outline.behind(max(prepared.outline.first, self.active_cut()))
         elif self._outline is not None:
             for message in prepared.measured:
                 self._outline.append(message)
@@ -213,13 +217,12 @@ class Intake:
         It is handed over: only ``accept`` gives it back, so a failed commit leaves no trace in it.
         """
         taken, self._outline = self._outline, None
-        if taken is not None and self._outline_start <= needed:
+        if taken is not None and taken.first <= needed:
             return taken
-        self._outline_start = max((cut for cut in self._cuts() if cut <= needed), default=0)
-        rebuilt = Outline([_UNKNOWN] * self._outline_start)
-        for line in self._read_lines(self._outline_start, self.message_count):
-            rebuilt.append(outline(decode_message(line)))
-        return rebuilt
+        start = max((cut for cut in self._cuts() if cut <= needed), default=0)
+        lines = self._read_lines(start, self.message_count)
+        measured = [outline(decode_message(line)) for line in lines]
+        return Outline(measured, prefix=Prefix(count=start))
 
     def _cuts(self) -> Iterator[int]:
         for stored in self.records:
@@ -264,6 +267,22 @@ class Intake:
                     raise OriginalsChangedError(self._name, cut + 1, changed_originals(record))
 
 
+class _Receipts(Mapping[str, JsonObject]):
+    """Receipts by checkpoint id, read when they are looked at."""
+
+    def __init__(self, records: Iterable[StoredRecord]) -> None:
+        self._stored = {item.record.id: item.receipt for item in records if item.receipt}
+
+    def __getitem__(self, checkpoint_id: str) -> JsonObject:
+        return load_object(self._stored[checkpoint_id])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._stored)
+
+    def __len__(self) -> int:
+        return len(self._stored)
+
+
 def _first_needed(record: Record, records: Sequence[Record]) -> int | None:
     """Give the first message that an outline must know to check a record; None where none is."""
     match record:
@@ -285,14 +304,8 @@ def _first_needed(record: Record, records: Sequence[Record]) -> int | None:
 def _with_receipts(
     records: Sequence[Record], receipts: Mapping[str, JsonObject]
 ) -> list[StoredRecord]:
-    left = dict(receipts)
-    stored: list[StoredRecord] = []
-    for record in records:
-        is_checkpoint = record.kind == "checkpoint"
-        receipt = left.pop(record.id, None) if is_checkpoint else None
-        stored.append(
-            StoredRecord(record=record, extra={} if receipt is None else {"receipt": receipt})
-        )
-    if left:
+    checkpoints = {record.id for record in records if record.kind == "checkpoint"}
+    if not receipts.keys() <= checkpoints:
         raise InvalidRecordError("a receipt", "checkpoint", "is not one of its commit")
-    return stored
+    dumped = {key: dump_json(receipt) for key, receipt in receipts.items()}
+    return [StoredRecord(record=item, receipt=dumped.get(item.id, b"")) for item in records]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Self
@@ -93,12 +94,12 @@ class SessionManager:
             SessionFileError: it is broken; it was not touched.
         """
         store = await JsonlStore.open(Path(path), read_only=read_only)
-        loaded = await store.load_tail()
+        header = (await store.load_tail(sys.maxsize)).header  # without a message
 
         async def open_store() -> Store:
             return store
 
-        return cls(open_store, cwd=Path(loaded.header.cwd), path=Path(path))
+        return cls(open_store, cwd=Path(header.cwd), path=Path(path))
 
     @classmethod
     async def continue_recent(cls, cwd: Path | str = ".") -> Self:

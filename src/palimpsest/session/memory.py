@@ -31,6 +31,7 @@ class MemoryStore:
             message_count=0,
             open_calls=OpenCalls(),
             read_lines=lambda start, stop: self._lines[start:stop],
+            read_originals=self._read_originals,
         )
 
     async def load(self) -> Loaded:
@@ -47,8 +48,7 @@ class MemoryStore:
 
     async def read_range(self, start: int, stop: int) -> Sequence[ModelMessage]:
         """Load a range of messages; see ``Store``."""
-        self._require_open()
-        return [decode_message(line) for line in self._lines[max(0, start) : max(0, stop)]]
+        return self._read_originals(start, stop)
 
     async def commit(self, commit: Commit) -> None:
         """Keep a commit; see ``Store``."""
@@ -60,6 +60,10 @@ class MemoryStore:
     async def close(self) -> None:
         """Refuse what comes after; see ``Store``."""
         self._closed = True
+
+    def _read_originals(self, start: int, stop: int) -> Sequence[ModelMessage]:
+        self._require_open()
+        return [decode_message(line) for line in self._lines[max(0, start) : max(0, stop)]]
 
     def _require_open(self) -> None:
         if self._closed:

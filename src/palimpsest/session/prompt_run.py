@@ -68,11 +68,13 @@ class PromptRun:
         journal: Journal,
         emit: Callable[[SessionEvent], None],
         window_tokens: Callable[[], int],
+        count_reply: Callable[[ModelResponse], None],
     ) -> None:
         self._timeline = timeline
         self._journal = journal
         self._emit = emit
         self._window_tokens = window_tokens
+        self._count_reply = count_reply
         self._tools: dict[str, str] = {}
         self._run: AgentRun[None, str] | None = None
         self._seen: int | None = None
@@ -117,6 +119,8 @@ class PromptRun:
         if self._seen is None:
             return
         for message in messages[self._seen :]:
+            if isinstance(message, ModelResponse):
+                self._count_reply(message)
             if isinstance(message, ModelRequest) and message.state == "interrupted":
                 self._hold_results(message)
             elif message.parts:

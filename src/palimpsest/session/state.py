@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from palimpsest.core.budget import Budget, Measure
 from palimpsest.session.events import ApprovalRequested, Operation, Outcome
 from palimpsest.session.settings import PermissionPreset
+from palimpsest.session.totals import Totals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,32 +47,6 @@ class ActiveCheckpoint:
     first_kept_message_index: int
     history_message_count: int
     timestamp: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Totals:
-    """What the session used so far: replies and summaries apart, failed summaries included.
-
-    Failed summaries are counted while the session is open; what they cost is not stored.
-
-    Attributes:
-        requests: replies of the agent's model.
-        input_tokens: of these, the cache included.
-        summaries: generations that called a model.
-        cost_usd: of replies and summaries whose model has a known price.
-        unpriced: replies and summaries whose model has none.
-    """
-
-    requests: int = 0
-    input_tokens: int = 0
-    cache_read_tokens: int = 0
-    cache_write_tokens: int = 0
-    output_tokens: int = 0
-    summary_input_tokens: int = 0
-    summary_output_tokens: int = 0
-    summaries: int = 0
-    cost_usd: float = 0.0
-    unpriced: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ one has only to keep bytes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -16,6 +16,7 @@ from pydantic_ai.messages import ModelMessage
 from palimpsest.core.excerpt import Json
 from palimpsest.core.record_codec import JsonObject
 from palimpsest.core.records import Record
+from palimpsest.session.totals import NOTHING_COUNTED, Counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +34,7 @@ class SessionHeader:
         skill_snapshots: expanded skills, oldest first.
         system_prompt_checkpoints: system prompts in effect, oldest first.
         timings: of runs and steps, oldest first.
+        counted: what was used so far; nothing where nobody counted.
         unknown: keys of other versions and of other tools, kept as they are.
     """
 
@@ -46,6 +48,7 @@ class SessionHeader:
     skill_snapshots: tuple[JsonObject, ...] = ()
     system_prompt_checkpoints: tuple[JsonObject, ...] = ()
     timings: tuple[JsonObject, ...] = ()
+    counted: Counted = NOTHING_COUNTED
     unknown: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
 
@@ -66,6 +69,7 @@ class HeaderChanges:
     skill_snapshots: tuple[JsonObject, ...] = ()
     system_prompt_checkpoints: tuple[JsonObject, ...] = ()
     timings: tuple[JsonObject, ...] = ()
+    counted: Counted | None = None
 
     def apply(self, header: SessionHeader) -> SessionHeader:
         """Give the header as it stands after these changes."""
@@ -84,6 +88,7 @@ class HeaderChanges:
                 header.system_prompt_checkpoints + self.system_prompt_checkpoints
             ),
             timings=header.timings + self.timings,
+            counted=header.counted if self.counted is None else self.counted,
         )
 
 
@@ -130,6 +135,8 @@ class Loaded:
         messages: those from ``first_message_index`` on, oldest first.
         records: all of them, oldest first.
         receipts: by checkpoint id.
+        originals: reads the stored messages ``start <= index < stop``; blocks, and raises what
+            ``read_range`` does.
         first_message_index: index in the history of the first of ``messages``.
         message_count: messages of the whole history.
         recovered: what was found torn on opening, or None.
@@ -140,6 +147,7 @@ class Loaded:
     messages: tuple[ModelMessage, ...]
     records: tuple[Record, ...]
     receipts: Mapping[str, JsonObject]
+    originals: Callable[[int, int], Sequence[ModelMessage]] = field(compare=False, repr=False)
     first_message_index: int
     message_count: int
     recovered: TornTail | None = None
