@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, TypeAlias
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, UserPromptPart
@@ -71,11 +72,10 @@ def starts_turn(message: ModelMessage) -> bool:
 def turn_rows(messages: Sequence[ModelMessage], *, cut: int = 0) -> list[TurnRow]:
     """Give every turn; messages in front of the first prompt belong to none."""
     starts = [index for index, message in enumerate(messages) if starts_turn(message)]
+    bounds = pairwise([*starts, len(messages)])
     return [
         _turn(messages, number, start, stop, in_view=start >= cut)
-        for number, (start, stop) in enumerate(
-            zip(starts, [*starts[1:], len(messages)], strict=True), start=1
-        )
+        for number, (start, stop) in enumerate(bounds, start=1)
     ]
 
 

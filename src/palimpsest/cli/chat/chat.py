@@ -61,7 +61,11 @@ class Front(Protocol):
         ...
 
     def leave(self, status: int) -> None:
-        """End, with an exit status, once everything is printed."""
+        """End, with an exit status."""
+        ...
+
+    def fail(self, error: BaseException) -> None:
+        """End, and raise that."""
         ...
 
 
@@ -253,14 +257,22 @@ class Chat:
         """Do something beside the terminal's own work."""
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._note_end)
+
+    def _note_end(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:  # a bug: it ends the chat, and is shown where the terminal is whole
+            self.front.fail(error)
 
     async def terminate(self, status: int) -> None:
         """The process is told to end: stop, try once to save, and leave with that status."""
         await self._leave(status, gives_up=True)
 
-    async def wait(self) -> None:
-        """Return once nothing that was begun is under way."""
+    async def close(self) -> None:
+        """Close the session however the chat ended; what was begun is finished first."""
+        async with self.desk.session:
+            pass
         while self._tasks:
             await asyncio.wait(set(self._tasks))
 

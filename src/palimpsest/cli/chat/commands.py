@@ -32,7 +32,7 @@ def run_command(chat: Chat, command: Command) -> None:
     """Do a command that may be done now; what it refuses is said."""
     try:
         _COMMANDS[command.name](chat, command.argument)
-    except PalimpsestError as error:
+    except (PalimpsestError, OSError) as error:
         chat.say(str(error), "error")
 
 
@@ -196,7 +196,7 @@ def _resume(chat: Chat, argument: str) -> None:
 async def _exchange(chat: Chat, work: Awaitable[None]) -> None:
     try:
         await work
-    except PalimpsestError as error:
+    except (PalimpsestError, OSError) as error:
         chat.say(str(error), "error")
         return
     chat.screen = Screen()

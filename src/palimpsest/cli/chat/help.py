@@ -20,6 +20,10 @@ _KEYS = (
 )
 
 
+ROOMY_COLUMNS = 100
+"""A terminal this wide has room for two columns."""
+
+
 def help_lines(*, columns: int) -> Iterator[Text]:
     """Yield a line a command and a line a key."""
     yield Text("Commands", style="bold")
@@ -33,6 +37,7 @@ def help_lines(*, columns: int) -> Iterator[Text]:
 
 
 def _row(name: str, effect: str, columns: int) -> Text:
-    row = Text.assemble((f"  {name:<31}", "cyan"), effect)
-    row.truncate(max(1, columns), overflow="ellipsis")
-    return row
+    """Give a row; a narrow terminal has the effect under the name."""
+    if columns < ROOMY_COLUMNS:
+        return Text.assemble((f"  {name}\n", "cyan"), f"      {effect}")
+    return Text.assemble((f"  {name:<31}", "cyan"), effect)

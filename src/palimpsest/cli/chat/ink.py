@@ -36,14 +36,13 @@ _THEME = Theme(
 _TRAILING = re.compile(r"[ ]+((?:\x1b\[[0-9;]*m)*)$", re.MULTILINE)
 
 
-def ink(renderable: RenderableType, *, columns: int, colour: bool = True) -> str:
-    """Give a renderable as text with ANSI styles, without a newline at its end."""
+def ink(renderable: RenderableType, *, columns: int) -> str:
+    """Give a renderable as text with ANSI styles, without a newline at its end; NO_COLOR holds."""
     console = Console(
         file=io.StringIO(),
         force_terminal=True,
         width=max(1, columns),
         theme=_THEME,
-        no_color=not colour or None,
         highlight=False,
         emoji=False,
         markup=False,

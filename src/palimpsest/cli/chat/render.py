@@ -158,11 +158,10 @@ def _compacted(receipt: Receipt) -> Text:
     else:
         verb, style = "compacted", "green"
     kept = count(figures.turns_kept, "turn")
-    summarised = count(figures.turns_summarised, "turn")
     return Text.assemble(
         ("● ", style),
         f"{verb} {short_tokens(figures.tokens_before)} → {short_tokens(figures.tokens_after)}",
-        (f" · kept {kept} · {summarised} in /history · /restore to undo", "dim"),
+        (f" · kept {kept} · {figures.turns_summarised} in /history · /restore to undo", "dim"),
     )
 
 

@@ -47,14 +47,20 @@ async def run_chat(
     chat.connect(terminal)
     terminal.begin_line()
     welcome(chat)
-    with _ending_in_order(chat):
-        try:
-            status = await terminal.run()
-        except EOFError:  # the terminal is gone
-            status = SIGNALS["SIGHUP"]
-            await chat.terminate(status)
-    await chat.wait()
-    return status
+    try:
+        with _ending_in_order(chat):
+            return await _until_the_end(chat, terminal)
+    finally:
+        await chat.close()
+
+
+async def _until_the_end(chat: Chat, terminal: Terminal) -> int:
+    try:
+        return await terminal.run()
+    except EOFError:  # the terminal is gone
+        status = SIGNALS["SIGHUP"]
+        await chat.terminate(status)
+        return status
 
 
 @contextmanager

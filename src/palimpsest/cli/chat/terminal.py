@@ -119,6 +119,11 @@ class Terminal:
         if self.app.is_running and not self.app.is_done:
             self.app.exit(result=status)
 
+    def fail(self, error: BaseException) -> None:
+        """End ``run`` by raising that."""
+        if self.app.is_running and not self.app.is_done:
+            self.app.exit(exception=error)
+
     @property
     def columns(self) -> int:
         """How wide the terminal is now."""
