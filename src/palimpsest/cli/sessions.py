@@ -79,7 +79,7 @@ def delete(
 
     path = find_session(session, Path.cwd())
     if not yes:
-        if not sys.stdin.isatty():
+        if not can_ask():
             raise typer.BadParameter("nobody can be asked here; --yes deletes without asking.")
         if not typer.confirm(f"Delete {path.stem} for good?"):
             raise typer.Exit(1)
@@ -88,6 +88,11 @@ def delete(
 
 
 app.command("export", epilog=export.EXAMPLES)(export.export)
+
+
+def can_ask() -> bool:
+    """Whether somebody sits at a terminal."""
+    return sys.stdin.isatty()
 
 
 def _listed(all_projects: bool) -> list[Listed]:

@@ -56,7 +56,7 @@ def print_matches(listed: Iterable[Listed], text: str) -> bool:
             console.print(line)
         more = len(matches) - MATCHES_PER_SESSION
         if more > 0:
-            console.print(Text(f"    … {count(more, 'more match').replace('matchs', 'matches')}"))
+            console.print(Text(f"    … {more:,} more", style="dim"))
     return found
 
 

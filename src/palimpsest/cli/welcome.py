@@ -28,14 +28,14 @@ To keep the choice:
   palimpsest config set model anthropic:claude-sonnet-4-5
 
 Without any model or key:
-  palimpsest demo                       see what compaction does to a sample
-  palimpsest replay FILE…               see what it would do to your own sessions
+  palimpsest demo            see what compaction does to a sample
+  palimpsest replay FILE…    see what it would do to your own sessions
 """
 
 
 def first_steps(reason: str) -> str:
     """Say what to set, and what works without it; keys that are there come first."""
     ready = [(key, model) for key, model in KEYS.items() if os.environ.get(key)]
-    lines = [f"  palimpsest --model {model:<36} {key} is set\n" for key, model in ready]
+    lines = [f"  palimpsest --model {model:<34} {key} is set\n" for key, model in ready]
     found = "".join(["Ready to use:\n", *lines, "\n"]) if lines else ""
     return _TEXT.format(reason=reason, found=found)
