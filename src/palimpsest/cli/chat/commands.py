@@ -10,6 +10,7 @@ from palimpsest.cli.chat.blocks import ContextBlock, HelpBlock, HistoryBlock, Re
 from palimpsest.cli.chat.history import message_blocks
 from palimpsest.cli.chat.lines import Command, CommandName
 from palimpsest.cli.chat.screen import Screen
+from palimpsest.cli.chat.status import short_model
 from palimpsest.cli.turns import history_rows, session_title, turn_rows
 from palimpsest.cli.words import count, short_tokens, when
 from palimpsest.core.errors import PalimpsestError, UnknownCheckpointError
@@ -40,16 +41,17 @@ def welcome(chat: Chat) -> None:
     """Say where one is: a new session, or the end of an old one."""
     session = chat.desk.session
     state = session.state
-    preset = f"tools: {state.permission_preset}"
+    window = f"window {state.context_budget.window_source}"
+    about = f"{short_model(state.model)} · {window} · tools {state.permission_preset}"
     if not state.message_count:
-        chat.say(f"New session · {state.model} · {preset} · /help lists commands and keys")
+        chat.say(f"New session · {about} · /help lists commands and keys")
         return
     messages = session.messages
     turns = turn_rows(messages)
     for turn in turns[-LAST_TURNS:]:
         chat.front.show(*message_blocks(messages[turn.start : turn.stop], full=False))
     said = f"{count(len(turns), 'turn')}, {count(len(session.get_compactions()), 'compaction')}"
-    chat.say(f"Resumed {session.id[:8]} · {said} · {preset} · /history shows all of it")
+    chat.say(f"Resumed {session.id[:8]} · {said} · {about} · /history shows all of it")
 
 
 def _abort(chat: Chat, argument: str) -> None:

@@ -33,11 +33,13 @@ _THEME = Theme(
 )
 """Only what can be read on light and on dark backgrounds."""
 
+_BLANK = r"(?:\x1b\[[0-9;]*m)*"
+_OUTER_BLANK_LINES = re.compile(rf"\A(?:{_BLANK}\n)+|(?:\n{_BLANK})+\Z")
 _TRAILING = re.compile(r"[ ]+((?:\x1b\[[0-9;]*m)*)$", re.MULTILINE)
 
 
 def ink(renderable: RenderableType, *, columns: int) -> str:
-    """Give a renderable as text with ANSI styles, without a newline at its end; NO_COLOR holds."""
+    """Give a renderable as text with ANSI styles, no blank lines around it; NO_COLOR holds."""
     console = Console(
         file=io.StringIO(),
         force_terminal=True,
@@ -50,7 +52,7 @@ def ink(renderable: RenderableType, *, columns: int) -> str:
     )
     with console.capture() as captured:
         console.print(renderable)
-    return _TRAILING.sub(r"\1", captured.get()).rstrip("\n")
+    return _OUTER_BLANK_LINES.sub("", _TRAILING.sub(r"\1", captured.get()))
 
 
 def ink_blocks(before: Block | None, blocks: Sequence[Block], *, columns: int) -> str:
