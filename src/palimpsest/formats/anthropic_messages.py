@@ -51,8 +51,8 @@ def anthropic_request(messages: Iterable[ModelMessage]) -> dict[str, Json]:
 def _blocks(part: object) -> Iterator[Json]:
     match part:
         case UserPromptPart(content=content):
-            for item in [content] if isinstance(content, str) else content:
-                yield _item(item)
+            items = [content] if isinstance(content, str) else content
+            yield from (_item(item) for item in items if item_text(item))
         case ToolReturnPart():
             output = cast("ToolReturnPart[object]", part)
             yield {

@@ -56,7 +56,7 @@ def _reply(message: ModelResponse) -> Iterator[dict[str, Json]]:
         {
             "id": part.tool_call_id,
             "type": "function",
-            "function": {"name": part.tool_name, "arguments": part.args_as_json_str()},
+            "function": {"name": part.tool_name, "arguments": _arguments(part)},
         }
         for part in message.parts
         if isinstance(part, ToolCallPart)
@@ -66,10 +66,15 @@ def _reply(message: ModelResponse) -> Iterator[dict[str, Json]]:
         yield {**reply, "tool_calls": calls} if calls else reply
 
 
+def _arguments(part: ToolCallPart) -> str:
+    """Give the arguments as the model wrote them, also where they are no JSON object."""
+    return part.args if isinstance(part.args, str) else part.args_as_json_str()
+
+
 def _content(content: str | Sequence[UserContent]) -> Json:
     if isinstance(content, str):
         return content
-    return [_item(item) for item in content]
+    return [_item(item) for item in content if item_text(item)]
 
 
 def _item(item: object) -> Json:
@@ -87,7 +92,7 @@ def _item(item: object) -> Json:
 
 
 def item_text(item: object) -> str:
-    """Give a content item as text; a file is named, with its kind and size."""
+    """Give a content item as text, empty for a mere mark; a file is named, with kind and size."""
     if isinstance(item, str):
         return item
     if is_media(item):

@@ -65,6 +65,9 @@ class Person:
     def press(self, keys: str) -> None:
         self._keys.send_text(keys)
 
+    def hang_up(self) -> None:
+        self._keys.close()
+
     async def enter(self, line: str) -> None:
         self.press(f"{line}\r")
 
@@ -275,3 +278,66 @@ async def test_completion_and_lines(home: Path) -> None:
         await person.idle()
         person.press("\x04")
     assert script.requests[0]["messages"][-1]["content"] == "one\ntwo\nthree"
+
+
+async def test_a_question_is_answered_by_a_line(home: Path) -> None:
+    call = Answer(tool="run_command", arguments={"command": "true"})
+    script = Script(
+        [call, Answer(text="One."), call, Answer(text="Two."), call, Answer(text="Last.")]
+    )
+    async with chatting(script, home, with_tools=True, window=64_000) as person:
+        await person.enter("go")
+        await person.sees("allow?")
+        await person.enter("/reject")
+        await person.sees("not allowed")
+        await person.sees("One.")
+        await person.idle()
+        await person.enter("again")
+        await person.sees("allow?")
+        await person.enter("/approve session")
+        await person.sees("may run without asking")
+        await person.sees("Two.")
+        await person.idle()
+        await person.enter("and again")
+        await person.sees("Last.")
+        await person.idle()
+        await person.enter("/model openai-compatible:other@http://127.0.0.1:9/v1")
+        await person.sees("The model is openai-compatible:other")
+        person.press("\x04")
+
+
+async def test_a_session_is_resumed_and_a_broken_one_named(home: Path) -> None:
+    script = Script([Answer(text="One.")])
+    async with chatting(script, home) as person:
+        await person.enter("first words")
+        await person.sees("One.")
+        await person.idle()
+        await person.enter("/new")
+        await person.sees("New session")
+        [path] = home.glob("data/sessions/*/*.jsonl")
+        path.with_name("broken-one.jsonl").write_text("{}\n")
+        await person.enter("/resume")
+        await person.sees("first words")
+        await person.sees("broken-o")
+        await person.enter(f"/resume {path.stem[:8]}")
+        await person.sees("Resumed")
+        await person.enter(f"/resume {path.stem[:8]}")
+        await person.sees("That is this session.")
+        await person.enter("/resume broken-one")
+        await person.sees("line 1")
+        await person.enter("/new")
+        await person.sees("New session")
+        person.press("\x04")
+
+
+async def test_a_terminal_that_goes_away_ends_in_order(home: Path) -> None:
+    gate = Event()
+    held = Answer(text="Half", gate=gate)
+    async with chatting(Script([held]), home, status=129) as person:
+        await person.enter("one")
+        await person.sees("Half")
+        person.hang_up()
+    gate.set()
+    [path] = home.glob("data/sessions/*/*.jsonl")
+    assert "one" in path.read_text()
+    assert (home / "data" / "input-history").read_text() == "one\0"

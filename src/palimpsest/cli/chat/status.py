@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.text import Text
@@ -28,12 +28,19 @@ def status_line(state: SessionState, *, cwd: Path, home: Path, columns: int) -> 
         (model, meter),
         (meter,),
     ):
-        line = Text(" · ", style="dim").join(segment for segment in segments if segment)
+        line = _joined([segment for segment in segments if segment])
         if line.cell_len <= columns:
             return line
     short = _meter(state.context_budget, with_bar=False)
     short.truncate(max(1, columns), overflow="ellipsis")
     return short
+
+
+def _joined(segments: Sequence[Text]) -> Text:
+    line = Text()
+    for number, segment in enumerate(segments):
+        line.append(" · " if number else "", style="dim").append_text(segment)
+    return line
 
 
 def short_model(name: str) -> str:

@@ -21,6 +21,7 @@ from prompt_toolkit.layout import (
     FormattedTextControl,
     HSplit,
     Layout,
+    VerticalAlign,
     Window,
 )
 from prompt_toolkit.layout.menus import CompletionsMenu
@@ -185,7 +186,8 @@ class Terminal:
                     search,
                     CompletionsMenu(max_height=8, scroll_offset=1),
                     Window(FormattedTextControl(self._status), height=1, wrap_lines=False),
-                ]
+                ],
+                align=VerticalAlign.TOP,
             ),
             focused_element=entry,
         )
