@@ -9,6 +9,8 @@ import pytest
 from palimpsest.core import errors
 from palimpsest.core.budget import Budget
 from palimpsest.core.errors import (
+    AmbiguousSessionError,
+    BrokenConfigError,
     ContextBudgetExceededError,
     FailureError,
     InvalidMessageError,
@@ -18,6 +20,7 @@ from palimpsest.core.errors import (
     MissingExtraError,
     MissingKeyError,
     NotARecordingError,
+    NoTerminalError,
     NothingToCompactError,
     PalimpsestError,
     RefusalError,
@@ -99,6 +102,19 @@ def test_codes_are_unique() -> None:
             UsageError,
             2,
             "There is no session a.jsonl.",
+        ),
+        (
+            AmbiguousSessionError("1f", ("1f3a", "1f3b")),
+            UsageError,
+            2,
+            "2 sessions begin with '1f'; name one: 1f3a, 1f3b.",
+        ),
+        (BrokenConfigError("a.toml", "no."), UsageError, 2, "a.toml: no."),
+        (
+            NoTerminalError(),
+            UsageError,
+            2,
+            'The interactive mode needs a terminal; palimpsest -p "…" works without one.',
         ),
         (StoreClosedError(), UsageError, 2, "The session's store is closed."),
         (

@@ -17,10 +17,16 @@ from palimpsest.core.errors import (
     SessionReadOnlyError,
 )
 from palimpsest.core.planning import NoCut
+from palimpsest.core.receipt import Receipt
+from palimpsest.core.receipt_reader import read_receipt
+from palimpsest.core.record_codec import JsonObject
 from palimpsest.core.records import Checkpoint
 from palimpsest.core.sources import Source, source_map
 from palimpsest.models.engine import Restored
+from palimpsest.models.engine_events import CompactionEnd
+from palimpsest.models.prompts import injected_parts
 from palimpsest.models.resolve import ModelChoice, ResolvedModel
+from palimpsest.session.breakdown import ContextBreakdown, context_breakdown
 from palimpsest.session.conversation import AgentBuilder, Conversation
 from palimpsest.session.environment import Environment
 from palimpsest.session.events import (
@@ -69,6 +75,7 @@ class AgentSession:
         self._servers = extensions.servers
         self._store = store
         self._read_only = loaded.read_only
+        self._receipts: dict[str, JsonObject | Receipt] = dict(loaded.receipts)
         self._listeners: list[Listener] = []
         self._listener_errors: list[Exception] = []
         self._running = OneAtATime(self._on_settled)
@@ -275,6 +282,29 @@ class AgentSession:
         """Give every checkpoint, oldest first, one that waits to be saved included."""
         return tuple(self._conversation.engine.timeline.checkpoints.values())
 
+    def get_receipt(self, checkpoint_id: str) -> Receipt | None:
+        """Give the receipt of a compaction; None where there is none.
+
+        Raises:
+            InvalidRecordError: what was stored is no receipt.
+        """
+        receipt = self._receipts.get(checkpoint_id)
+        return read_receipt(receipt) if isinstance(receipt, dict) else receipt
+
+    def context_breakdown(self) -> ContextBreakdown:
+        """Divide the context meter's number by what stands in the next request."""
+        talk = self._conversation
+        limits, timeline = talk.side.next_limits(), talk.engine.timeline
+        view = timeline.view
+        shown = [at for at in timeline.outline.prompts if at >= view.cut or at == view.prompt_index]
+        return context_breakdown(
+            view,
+            talk.side.fixed,
+            skill_parts={at: injected_parts(timeline.history[at]) for at in shown},
+            total=talk.engine.size(limits).tokens,
+            budget=limits.budget,
+        )
+
     @property
     def sources(self) -> tuple[Source, ...]:
         """Where each row of the newest request came from, first to last; no text of it.
@@ -374,6 +404,8 @@ class AgentSession:
         self._emit(event)
 
     def _emit(self, event: SessionEvent) -> None:
+        if isinstance(event, CompactionEnd) and event.checkpoint and event.receipt:
+            self._receipts[event.checkpoint] = event.receipt
         for listener in tuple(self._listeners):
             try:
                 listener(event)

@@ -58,19 +58,30 @@ class DirectorySkills:
         """Read them anew; see ``SkillLoader``."""
         if not names:
             return []
+        found = await self._rendered()
+        for name in names:
+            if name not in found:
+                raise UnknownSkillError(name, tuple(sorted(found)))
+        return [Skill(id=name, text=found[name]) for name in names]
+
+    async def names(self) -> tuple[str, ...]:
+        """Give the names of all skills, in alphabetical order.
+
+        Raises:
+            MissingExtraError: there are directories, and the package that reads them is missing.
+        """
+        return tuple(sorted(await self._rendered()))
+
+    async def _rendered(self) -> dict[str, str]:
         if not self.directories:
-            raise UnknownSkillError(names[0], ())
+            return {}
         try:
             from pydantic_ai.workspaces import LocalWorkspaceBackend
             from pydantic_ai_harness.skills import Skills
         except ImportError as error:
             raise MissingExtraError("A skill", "palimpsest-ai[agent]") from error
         catalog = await Skills[None](list(self.directories)).load(LocalWorkspaceBackend(self.cwd))
-        found = {skill.name: skill.render() for skill in catalog.skills}
-        for name in names:
-            if name not in found:
-                raise UnknownSkillError(name, tuple(sorted(found)))
-        return [Skill(id=name, text=found[name]) for name in names]
+        return {skill.name: skill.render() for skill in catalog.skills}
 
 
 NO_SKILLS = DirectorySkills(cwd=Path(), directories=())
