@@ -119,7 +119,7 @@ def test_a_request_that_does_not_fit_is_said(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.usefixtures("without_sandbox")
 def test_nobody_can_be_asked(monkeypatch: pytest.MonkeyPatch, project: Path) -> None:
-    call = Answer(tool="run_command", arguments={"command": "touch made"})
+    call = Answer(tool="run_command", arguments={"command": "echo > made"})
     with scripted(monkeypatch, call, Answer(text="Then not.")):
         done = CliRunner().invoke(app, ["-p", "make it"])
         assert (done.exit_code, done.stdout) == (0, "Then not.\n")
