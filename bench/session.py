@@ -107,7 +107,10 @@ async def build(path: Path, enough: Callable[[int, int], bool], *, lines: int) -
     count, number, measured, accounts = 0, 0, Outline(), Accounts()
     while number < 5 or not enough(count, size_of(path)):
         messages = turn(number, lines)
-        await store.commit(Commit(messages=tuple(messages)))
+        for start in (0, *range(1, len(messages), 2)):  # as a session does: prompt, steps, answer
+            await store.commit(
+                Commit(messages=tuple(messages[start : start + (2 if start else 1)]))
+            )
         for message in messages:
             measured.append(measure(message))
         accounts.count_stored(messages, ())
@@ -171,12 +174,15 @@ async def open_ms(path: Path) -> float:
 
 
 def parse_ms(path: Path) -> float:
-    """Time of reading the same file whole with pydantic-ai's own reader."""
-    started = time.perf_counter()
-    for line in path.read_bytes().splitlines()[1:]:
-        if not line.startswith(b'{"kind":"commit",'):
-            ModelMessagesTypeAdapter.validate_json(b"[" + line + b"]")
-    return (time.perf_counter() - started) * 1_000
+    """Median time of reading the same file whole with pydantic-ai's own reader."""
+    times: list[float] = []
+    for _ in range(3):
+        started = time.perf_counter()
+        for line in path.read_bytes().splitlines()[1:]:
+            if not line.startswith(b'{"kind":"commit",'):
+                ModelMessagesTypeAdapter.validate_json(b"[" + line + b"]")
+        times.append(time.perf_counter() - started)
+    return statistics.median(times) * 1_000
 
 
 async def prompt_ms(paths: Sequence[Path]) -> list[float]:
@@ -256,16 +262,17 @@ def main() -> None:
         paths = [Path(folder) / f"{size}.jsonl" for size in sizes]
         for size, path in zip(sizes, paths, strict=True):
             asyncio.run(build(path, lambda _, stored, size=size: stored >= size * 1e6, lines=110))
-        commits = asyncio.run(commit_ms(paths))
-        print(f"{'file':>8}{'commit':>11}{'open':>11}{'parse':>11}{'share':>8}{'memory':>11}")
-        for size, path, commit in zip(sizes, paths, commits, strict=True):
+        print(f"{'file':>8}{'open':>11}{'parse':>11}{'share':>8}{'memory':>11}")
+        for size, path in zip(sizes, paths, strict=True):
             whole, opening = parse_ms(path), asyncio.run(open_ms(path))
             peak = memory_of(path)
             print(
-                f"{size:>5} MB{commit:>8.1f} ms{opening:>8.0f} ms{whole:>8.0f} ms"
+                f"{size:>5} MB{opening:>8.0f} ms{whole:>8.0f} ms"
                 f"{opening / whole:>8.0%}{peak.above_imports_mb:>8.0f} MB"
             )
-        print(f"\ncommit, {sizes[-1]} MB ÷ 1 MB: {commits[-1] / commits[0]:.2f}   (target ≤ 1.5)")
+        commits = asyncio.run(commit_ms(paths))
+        print("\ncommit: " + ", ".join(f"{one:.2f} ms" for one in commits))
+        print(f"commit, {sizes[-1]} MB ÷ 1 MB: {commits[-1] / commits[0]:.2f}   (target ≤ 1.5)")
         print(f"open ÷ parse at {sizes[-1]} MB: {opening / whole:.0%}   (target ≤ 10 %)")
         allowed = 2 * peak.view_mb + 64
         print(f"memory: {peak.above_imports_mb:.0f} MB   (target ≤ 2 × view + 64 = {allowed:.1f})")

@@ -11,7 +11,12 @@ from typer.testing import CliRunner
 
 from palimpsest import __version__
 from palimpsest.cli.main import app, run
-from palimpsest.core.errors import NothingToCompactError, PalimpsestError, UnknownFormatError
+from palimpsest.core.errors import (
+    NoTerminalError,
+    NothingToCompactError,
+    PalimpsestError,
+    UnknownFormatError,
+)
 
 
 def test_version() -> None:
@@ -19,12 +24,56 @@ def test_version() -> None:
     assert (result.exit_code, result.output) == (0, f"palimpsest {__version__}\n")
 
 
-@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])
-def test_help_shows_examples(arguments: list[str]) -> None:
-    result = CliRunner().invoke(app, arguments)
+COMMANDS = [
+    [],
+    ["replay"],
+    ["compact"],
+    ["show"],
+    ["export"],
+    ["sessions"],
+    *(["sessions", name] for name in ("list", "search", "delete", "export")),
+    ["config"],
+    *(["config", name] for name in ("set", "unset")),
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_help_shows_examples_everywhere(command: list[str], flag: str) -> None:
+    result = CliRunner().invoke(app, [*command, flag])
     assert result.exit_code == 0
-    assert "never loses a word" in result.output
-    assert "  palimpsest --version" in result.output
+    assert "Examples:\n" in result.output
+    assert "  palimpsest " in result.output
+    assert max(map(len, result.output.splitlines())) <= 80
+
+
+def test_help_is_quick_to_load_and_says_what_it_is() -> None:
+    result = CliRunner().invoke(app, ["--help"])
+    assert "compacted without losing a word" in " ".join(result.output.split())
+
+
+def test_without_a_terminal_there_is_no_interactive_mode() -> None:
+    result = CliRunner().invoke(app, [])
+    assert isinstance(result.exception, NoTerminalError)
+    assert NoTerminalError.exit_status == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--continue", "--session", "1f3a"], "both choose a session"),
+        (["--output-format", "json"], "belongs to -p"),
+        (["-p", "x", "--output-format", "xml"], "xml"),
+        (["-p", "x", "--window", "0"], "--window"),
+        (["--model", "a:b", "sessions"], "--model"),
+        (["--colour"], "--colour"),
+    ],
+)
+def test_what_cannot_be_is_a_usage_error(arguments: list[str], words: str) -> None:
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert result.stdout == ""
 
 
 def test_an_unknown_command_is_a_usage_error() -> None:

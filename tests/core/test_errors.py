@@ -9,14 +9,18 @@ import pytest
 from palimpsest.core import errors
 from palimpsest.core.budget import Budget
 from palimpsest.core.errors import (
+    AmbiguousSessionError,
+    BrokenConfigError,
     ContextBudgetExceededError,
     FailureError,
     InvalidMessageError,
     InvalidRecordError,
     InvalidSettingError,
+    McpServerError,
     MissingExtraError,
     MissingKeyError,
     NotARecordingError,
+    NoTerminalError,
     NothingToCompactError,
     PalimpsestError,
     RefusalError,
@@ -99,6 +103,19 @@ def test_codes_are_unique() -> None:
             2,
             "There is no session a.jsonl.",
         ),
+        (
+            AmbiguousSessionError("1f", ("1f3a", "1f3b")),
+            UsageError,
+            2,
+            "2 sessions begin with '1f'; name one: 1f3a, 1f3b.",
+        ),
+        (BrokenConfigError("a.toml", "no."), UsageError, 2, "a.toml: no."),
+        (
+            NoTerminalError(),
+            UsageError,
+            2,
+            'The interactive mode needs a terminal; palimpsest -p "…" works without one.',
+        ),
         (StoreClosedError(), UsageError, 2, "The session's store is closed."),
         (
             SessionLockedError("a.jsonl", 12, "box", "2026-01-01T00:00:00+00:00"),
@@ -173,6 +190,12 @@ def test_codes_are_unique() -> None:
             UsageError,
             2,
             "The provider 'groq' needs an optional package: pip install 'palimpsest-ai[groq]'.",
+        ),
+        (
+            McpServerError("files", "No such file."),
+            FailureError,
+            1,
+            "The MCP server 'files' did not start: No such file.",
         ),
     ],
 )

@@ -149,3 +149,13 @@ def test_merge_lines(
 ) -> None:
     lines = tuple(LineRange(first=first, last=last) for first, last in ranges)
     assert merge_lines(lines) == tuple(LineRange(first=first, last=last) for first, last in merged)
+
+
+def test_rules_are_found_once_as_the_words_come() -> None:
+    builder = LedgerBuilder()
+    builder.add(0, [UserText(text="Never touch x.py. Fix it.")])
+    builder.add(4, [UserText(text="Go on. Only use tabs.")])
+    assert builder.snapshot().user_rules == (
+        Quote(text="Never touch x.py.", message_index=0),
+        Quote(text="Only use tabs.", message_index=4),
+    )

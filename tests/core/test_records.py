@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from palimpsest.core.records import (
     SummaryUsage,
     Trim,
     ViewState,
+    active_checkpoint,
     fold_records,
 )
 from tests.core.builders import checkpoint, outline_of, prompt, reply, step, uuid
@@ -218,3 +220,43 @@ def test_outputs_shown_by_two_restores_stay_exempt_and_a_clearing_does_not_end_t
     state = fold_records([clearing(1, 2), restore(2), clearing(3, 5), restore(4), clearing(5, 7)])
     assert state.shown_again == {Position(2, 0), Position(5, 0)}
     assert state.held
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_fold_does_not_depend_on_how_it_is_made(seed: int) -> None:
+    chance = Random(seed)
+    records: list[Record] = []
+    state = ViewState()
+    checkpoints: dict[str, Checkpoint] = {}
+    for number in range(1, 30):
+        record: Record
+        at = Position(chance.randrange(9), 0)
+        match chance.randrange(4):
+            case 0:
+                record = checkpoint(number, number=number)
+                checkpoints[record.id] = record
+            case 1:
+                record = Clearing(
+                    id=uuid(number), timestamp=1, placeholders=((at, "-"),), tokens_reclaimed=1
+                )
+            case 2:
+                record = Trim(
+                    id=uuid(number),
+                    timestamp=1,
+                    position=at,
+                    head_characters=1,
+                    tail_characters=1,
+                    shown_tokens=1,
+                    shown_bytes=2,
+                )
+            case _:
+                active = chance.choice([None, *checkpoints])
+                shown = chance.random() < 0.5
+                record = Restore(id=uuid(number), timestamp=1, active=active, outputs_shown=shown)
+        before = state
+        held = (dict(before.cleared), dict(before.trimmed), before.shown_again)
+        records.append(record)
+        state = state.after(record, checkpoints)
+        assert (before.cleared, before.trimmed, before.shown_again) == held
+        assert fold_records(records) == state
+        assert active_checkpoint(records) == state.checkpoint

@@ -81,17 +81,31 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="commands for a POSIX shell")
 @pytest.mark.parametrize(("page", "command"), commands("palimpsest "))
-def test_a_command_of_the_manual_does_its_work(folder: Path, page: str, command: str) -> None:
+def test_a_command_of_the_manual_does_its_work(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, page: str, command: str
+) -> None:
+    data = tmp_path_factory.mktemp("data")
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     before = {item for item in folder.rglob("*") if item.is_file()}
-    done = subprocess.run(
-        ["sh", "-euc", command],
-        capture_output=True,
-        text=True,
-        check=False,
-        encoding="utf-8",
-        env={**os.environ, "PATH": path},
-    )
+    with chat_server() as model:
+        environment = {
+            **os.environ,
+            "PATH": path,
+            "PALIMPSEST_MODEL": model,
+            "PALIMPSEST_HOME": str(data),
+        }
+        if "--continue" in command:
+            first = [sys.executable, "-m", "palimpsest", "-p", "Begin."]
+            subprocess.run(first, check=True, env=environment, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            ["sh", "-euc", command],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            encoding="utf-8",
+            env=environment,
+        )
     assert (done.returncode, page) == (0, page), done.stderr
     written = {item.name for item in folder.rglob("*") if item.is_file()} - {
         item.name for item in before

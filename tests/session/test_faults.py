@@ -69,7 +69,7 @@ async def commits_of(script: list[Reply]) -> int:
             count += 1
             await super().commit(commit)  # type: ignore[arg-type]
 
-    found = await rig(script, store=Counting(store, "load_tail"))
+    found = await rig(script, store=Counting(store, "read_range"))
     await drive(found)
     assert found.session.get_compactions(), "the script should compact"
     return count

@@ -14,12 +14,16 @@ from palimpsest.core.errors import (
     SessionLockedError,
     SessionReadOnlyError,
 )
+from palimpsest.core.sources import CheckpointSource, HistorySource, SkillSource, Source
 from palimpsest.models.limits import LimitChoices
 from palimpsest.session.agent_session import AgentSession
 from palimpsest.session.create import create_agent_session
 from palimpsest.session.manager import SessionManager
 from palimpsest.session.settings import SessionSettings
 from palimpsest.testing import Reply, ScriptedModel
+from palimpsest.testing.provider_errors import openai_overflow
+from tests.session.doubles import write_skill
+from tests.session.helpers import read, rig
 
 pytestmark = pytest.mark.anyio
 
@@ -136,6 +140,60 @@ async def test_a_receipt_is_stored_and_never_sent(project: Path) -> None:
     assert "tokens_before" not in model.requests[-1].text
     await session.dispose()
     assert "tokens_before" in json.dumps(lines(session)[0])
+
+
+async def test_every_request_has_a_source_map_made_anew_and_without_text(tmp_path: Path) -> None:
+    write_skill(tmp_path, "review", "Read every line twice.")
+    texts = [Reply(text=f"answer {number} " + "word " * 2_000) for number in range(3)]
+    found = await rig([read("a", 40), *texts], skill_directories=(str(tmp_path),))
+    session = found.session
+    assert session.sources == ()
+    maps: list[tuple[Source, ...]] = []
+    session.subscribe(
+        lambda event: (
+            maps.append(session.sources)
+            if event.kind == "message_start" and event.role == "assistant"
+            else None
+        )
+    )
+    await session.prompt("first", skills=["review"])
+    await session.prompt("second")
+    checkpoint = await session.compact()
+    await session.prompt("third")
+    first, after_tool, second, third = maps
+    assert [source.kind for source in first] == ["skills", "history"]
+    assert first[0] == SkillSource(
+        index=0,
+        ids=("review",),
+        revisions=first[0].revisions,  # type: ignore[union-attr]
+    )
+    assert [source.kind for source in after_tool] == ["skills", *["history"] * 3]
+    assert second[: len(after_tool)] == after_tool
+    cut = checkpoint.first_kept_message_index
+    assert third == (
+        CheckpointSource(id=checkpoint.id, summarised_before=cut),
+        *(HistorySource(index=index) for index in range(cut, len(session.messages) - 1)),
+    )
+    assert session.sources == third
+    assert not any(word in repr(maps) for word in ("first", "word", "Read every"))
+
+
+async def test_a_request_that_is_sent_again_has_a_map_of_its_own() -> None:
+    long = [Reply(text="word " * 1_500)] * 3
+    found = await rig([*long, openai_overflow(9_000, 9_500), Reply(text="done")])
+    for number in range(4):
+        await found.session.prompt(f"question {number}")
+    assert found.session.sources[0].kind == "checkpoint"
+    assert len(found.model.requests) == 5
+
+
+async def test_skills_are_in_the_map_of_a_session_that_was_opened_again(tmp_path: Path) -> None:
+    write_skill(tmp_path, "review", "Read every line twice.")
+    found = await rig([Reply(text="one")], skill_directories=(str(tmp_path),))
+    await found.session.prompt("first", skills=["review"])
+    again = await rig([Reply(text="two")], store=found.store)
+    await again.session.prompt("second")
+    assert again.session.sources[:2] == found.session.sources[:2]
 
 
 async def test_a_draft_has_no_file_before_its_first_message(project: Path) -> None:

@@ -9,25 +9,47 @@ import io
 import os
 import sys
 from contextlib import suppress
+from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from palimpsest._version import __version__
-from palimpsest.cli import compact, demo, doctor, replay, web
+from palimpsest.cli import (
+    compact,
+    config_command,
+    demo,
+    doctor,
+    export,
+    replay,
+    sessions,
+    show,
+    web,
+)
 from palimpsest.core.errors import PalimpsestError
 
 _EXAMPLES = """\b
 Examples:
-  palimpsest demo
+  palimpsest                                     work with an agent
+  palimpsest --continue                          go on where you stopped
+  palimpsest -p "Why does the date test fail?"   one answer, for a script
+  git diff | palimpsest -p "Review this."
+  palimpsest demo                                see it without a model
   palimpsest replay session.jsonl --html report.html
   palimpsest compact session.jsonl -o compacted.jsonl
-  palimpsest --version
 """
+
+
+class OutputFormat(StrEnum):
+    """What print mode writes."""
+
+    text = "text"
+    json = "json"
+    stream_json = "stream-json"
+
 
 app = typer.Typer(
     name="palimpsest",
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -44,6 +66,38 @@ def _print_version(wanted: bool) -> None:
 def palimpsest(
     context: typer.Context,
     *,
+    prompt: Annotated[
+        str | None,
+        typer.Option(
+            "-p",
+            "--print",
+            metavar="PROMPT",
+            help="Print the answer to one prompt and end; standard input is put behind it, "
+            "- takes it alone.",
+        ),
+    ] = None,
+    output_format: Annotated[
+        OutputFormat, typer.Option(help="With -p: the answer, one object, or every event.")
+    ] = OutputFormat.text,
+    goes_on: Annotated[
+        bool,
+        typer.Option("-c", "--continue", help="Go on with this project's newest session."),
+    ] = False,
+    session: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="Go on with this session: file, or beginning of its id."),
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="The model, as provider:model.")] = None,
+    window: Annotated[
+        int | None, typer.Option(min=1, help="Context window in tokens, if you know better.")
+    ] = None,
+    permission_preset: Annotated[
+        str | None,
+        typer.Option(help="What tools may do: read-only, workspace-write or full-access."),
+    ] = None,
+    tools: Annotated[
+        bool, typer.Option("--tools/--no-tools", help="Give the agent its coding tools.")
+    ] = True,
     version: Annotated[
         bool,
         typer.Option(
@@ -51,15 +105,51 @@ def palimpsest(
         ),
     ] = False,
 ) -> None:
-    """Context compaction for LLM agents that never loses a word."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+    """Work with a coding agent whose context is compacted without losing a word.
+
+    Without a command: a chat in this terminal, about the project in this folder.
+    """
+    if context.invoked_subcommand is not None:
+        given = [
+            option.opts[-1]
+            for option in context.command.params
+            if _was_given(context, option.name or "")
+        ]
+        if given:
+            raise typer.BadParameter(f"{given[0]} belongs to the chat, not to a command.")
+        return
+    if goes_on and session is not None:
+        raise typer.BadParameter("--continue and --session both choose a session; give one.")
+    if output_format is not OutputFormat.text and prompt is None:
+        raise typer.BadParameter("--output-format belongs to -p.")
+    from palimpsest.cli.start import Asked, start
+
+    asked = Asked(
+        prompt=prompt,
+        output_format=output_format.value,
+        session=session,
+        goes_on=goes_on,
+        model=model,
+        window=window,
+        preset=permission_preset,
+        with_tools=tools,
+    )
+    raise typer.Exit(start(asked))
+
+
+def _was_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 app.command(epilog=demo.EXAMPLES)(demo.demo)
 app.command(epilog=replay.EXAMPLES)(replay.replay)
 app.command(epilog=compact.EXAMPLES)(compact.compact)
 app.command(epilog=web.EXAMPLES)(web.web)
+app.add_typer(sessions.app, name="sessions")
+app.command(epilog=show.EXAMPLES)(show.show)
+app.command(epilog=export.EXAMPLES)(export.export)
+app.add_typer(config_command.app, name="config")
 app.command(epilog=doctor.EXAMPLES)(doctor.doctor)
 
 

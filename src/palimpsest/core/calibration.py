@@ -105,7 +105,10 @@ class Meter:
 
     def local(self, view: View, fixed: Measure) -> Measure:
         """Measure a whole request locally, scaled: for comparing candidates."""
-        size = view.measure() + fixed
+        return self.scaled(view.measure() + fixed)
+
+    def scaled(self, size: Measure) -> Measure:
+        """Scale a local size by what is known of the provider's counts."""
         return Measure(tokens=self.calibration.scale(size.tokens), bytes=size.bytes)
 
     def pressure(self, view: View, fixed: Measure) -> Measure:

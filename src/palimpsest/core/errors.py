@@ -13,8 +13,11 @@
     │  ├─ UnknownModelError           no provider is known by that name
     │  ├─ MissingKeyError             an environment variable that a provider needs is not set
     │  ├─ MissingExtraError           an optional package is not installed
+    │  ├─ BrokenConfigError           the configuration file cannot be used
+    │  ├─ NoTerminalError             the interactive mode needs a terminal
     │  ├─ UnknownSkillError           no skill of that name stands in the skill directories
     │  ├─ SessionNotFoundError        there is no session file of that name
+    │  ├─ AmbiguousSessionError       several session files match a name
     │  └─ StoreClosedError            the store was closed before
     ├─ RefusalError                   not now; nothing was changed
     │  ├─ NothingToCompactError       the planner finds no cut
@@ -223,6 +226,46 @@ class SessionNotFoundError(UsageError):
 
     def __str__(self) -> str:
         return f"There is no session {self.path}."
+
+
+class AmbiguousSessionError(UsageError):
+    """The ids of several sessions begin like the name that was given."""
+
+    code = "ambiguous_session"
+
+    def __init__(self, name: str, session_ids: tuple[str, ...]) -> None:
+        super().__init__(name, session_ids)
+        self.name = name
+        self.session_ids = session_ids
+
+    def __str__(self) -> str:
+        return (
+            f"{len(self.session_ids)} sessions begin with {self.name!r}; "
+            f"name one: {', '.join(self.session_ids[:5])}."
+        )
+
+
+class BrokenConfigError(UsageError):
+    """The configuration file cannot be used; it was not touched."""
+
+    code = "broken_config"
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+class NoTerminalError(UsageError):
+    """The interactive mode was started where no terminal is."""
+
+    code = "no_terminal"
+
+    def __str__(self) -> str:
+        return 'The interactive mode needs a terminal; palimpsest -p "…" works without one.'
 
 
 class StoreClosedError(UsageError):

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from palimpsest.core.atoms import atoms
 from palimpsest.core.call_facts import one_line
 from palimpsest.core.estimate import text_tokens
-from palimpsest.core.rules import user_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -186,13 +185,8 @@ def _add_goal(page: _Page, ledger: Ledger) -> None:
         label = f"First request, may be done or superseded (message {first.message_index}):"
         page.add_quote(label, first.text, first_room, "start")
     shown = page.text
-    rules = (
-        rule
-        for quote in reversed(ledger.user_words)
-        for rule in reversed(user_rules(quote.text))
-        if rule not in shown
-    )
-    unique = dict.fromkeys(f"- {rule}" for rule in rules)
+    rules = (rule.text for rule in reversed(ledger.user_rules))
+    unique = dict.fromkeys(f"- {rule}" for rule in rules if rule not in shown)
     _add_lines(page, "## Constraints\nFound by pattern in the user's words:", unique, _RULES_SHARE)
 
 

@@ -13,6 +13,7 @@ from palimpsest.core.atoms import string_leaves
 from palimpsest.core.call_facts import CallFacts, LineRange, Todo, call_facts
 from palimpsest.core.identifiers import Identifier, IdentifierWeights
 from palimpsest.core.result_facts import ExitCode, ResultFacts, result_facts
+from palimpsest.core.rules import user_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -89,6 +90,7 @@ class Ledger:
         open_errors: by their message.
         todos: the newest task list, in the agent's order; empty if it keeps none.
         user_words: every prompt the person typed.
+        user_rules: sentences of theirs that look like rules, found by pattern.
         prose: the newest texts of the model, at most 8.
         identifiers: heaviest first.
     """
@@ -98,6 +100,7 @@ class Ledger:
     open_errors: tuple[ErrorFact, ...] = ()
     todos: tuple[Todo, ...] = ()
     user_words: tuple[Quote, ...] = ()
+    user_rules: tuple[Quote, ...] = ()
     prose: tuple[Quote, ...] = ()
     identifiers: tuple[Identifier, ...] = ()
 
@@ -115,6 +118,7 @@ class LedgerBuilder:
     )
     _todos: tuple[Todo, ...] = ()
     _user_words: list[Quote] = field(default_factory=list["Quote"])
+    _user_rules: list[Quote] = field(default_factory=list["Quote"])
     _prose: deque[Quote] = field(default_factory=lambda: deque[Quote](maxlen=MAX_RECENT_PROSE))
     _identifiers: IdentifierWeights = field(default_factory=IdentifierWeights)
     _open_calls: dict[str, CallFacts] = field(default_factory=dict[str, "CallFacts"])
@@ -124,8 +128,7 @@ class LedgerBuilder:
         for excerpt in excerpts:
             match excerpt.kind:
                 case "user_text":
-                    self._user_words.append(Quote(text=excerpt.text, message_index=message_index))
-                    self._identifiers.add("user", [excerpt.text])
+                    self._add_user_text(message_index, excerpt.text)
                 case "assistant_text":
                     if excerpt.text.strip():
                         self._prose.append(Quote(text=excerpt.text, message_index=message_index))
@@ -149,9 +152,17 @@ class LedgerBuilder:
             open_errors=tuple(self._errors.values()),
             todos=self._todos,
             user_words=tuple(self._user_words),
+            user_rules=tuple(self._user_rules),
             prose=tuple(self._prose),
             identifiers=self._identifiers.heaviest(),
         )
+
+    def _add_user_text(self, message_index: int, text: str) -> None:
+        self._user_words.append(Quote(text=text, message_index=message_index))
+        self._user_rules += [
+            Quote(text=rule, message_index=message_index) for rule in user_rules(text)
+        ]
+        self._identifiers.add("user", [text])
 
     def _add_call(self, call: ToolCall) -> None:
         self._open_calls[call.call_id] = call_facts(call)

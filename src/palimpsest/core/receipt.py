@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from palimpsest.core.atoms import count_atoms
 from palimpsest.core.extractive import line_range_text
-from palimpsest.core.rules import user_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -115,11 +114,7 @@ def build_receipt(figures: CompactionFigures, ledger: Ledger, view_text: str) ->
     view = f" {' '.join(view_text.split())} "
     read = [fact for fact in ledger.files if fact.action == "read"]
     changed = [fact for fact in ledger.files if fact.action == "changed"]
-    rules = [
-        (rule, "", quote.message_index)
-        for quote in ledger.user_words
-        for rule in user_rules(quote.text)
-    ]
+    rules = [(rule.text, "", rule.message_index) for rule in ledger.user_rules]
     commands = [
         (fact.command, _outcome(fact.exit_code, fact.failed, fact.test_line), fact.message_index)
         for fact in ledger.commands

@@ -6,7 +6,7 @@ kind decides the view, and none is ever removed: undoing is one more record.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal, TypeAlias, assert_never
@@ -153,34 +153,76 @@ class ViewState:
         Raises:
             KeyError: a restore names no checkpoint of the session; validate records first.
         """
+        folded = _Fold(self)
+        folded.add(record, checkpoints)
+        return folded.state()
+
+
+class _Fold:
+    """A state while records are added to it; copies what grows once, not once a record."""
+
+    def __init__(self, start: ViewState) -> None:
+        self._state = start
+        self._cleared = dict(start.cleared)
+        self._trimmed = dict(start.trimmed)
+        self._shown_again = set(start.shown_again)
+
+    def add(self, record: Record, checkpoints: Mapping[str, Checkpoint]) -> None:
         match record:
             case Checkpoint():
-                return replace(self, checkpoint=record, held=False)
+                self._state = replace(self._state, checkpoint=record, held=False)
             case Clearing():
-                return replace(self, cleared={**self.cleared, **dict(record.placeholders)})
+                self._cleared.update(record.placeholders)
             case Trim():
-                return replace(self, trimmed={**self.trimmed, record.position: record})
+                self._trimmed[record.position] = record
             case Restore():
                 active = None if record.active is None else checkpoints[record.active]
-                restored = replace(self, checkpoint=active, held=True)
-                if not record.outputs_shown:
-                    return restored
-                return replace(
-                    restored,
-                    cleared=_no_placeholders(),
-                    trimmed=_no_trims(),
-                    shown_again=self.shown_again | self.cleared.keys() | self.trimmed.keys(),
-                )
+                self._state = replace(self._state, checkpoint=active, held=True)
+                if record.outputs_shown:
+                    self._shown_again |= self._cleared.keys() | self._trimmed.keys()
+                    self._cleared.clear()
+                    self._trimmed.clear()
             case _:
                 assert_never(record)
 
+    def state(self) -> ViewState:
+        return replace(
+            self._state,
+            cleared=self._cleared,
+            trimmed=self._trimmed,
+            shown_again=frozenset(self._shown_again),
+        )
+
 
 def fold_records(records: Iterable[Record]) -> ViewState:
-    """Fold a session's records, oldest first, into the state that decides the view."""
-    state = ViewState()
+    """Fold a session's records, oldest first, into the state that decides the view.
+
+    Raises:
+        KeyError: a restore names no checkpoint before it; validate records first.
+    """
+    folded = _Fold(ViewState())
     checkpoints: dict[str, Checkpoint] = {}
     for record in records:
         if record.kind == "checkpoint":
             checkpoints[record.id] = record
-        state = state.after(record, checkpoints)
-    return state
+        folded.add(record, checkpoints)
+    return folded.state()
+
+
+def active_checkpoint(records: Sequence[Record]) -> Checkpoint | None:
+    """Give the checkpoint that the newest of a session's checkpoints and restores makes active.
+
+    Raises:
+        KeyError: a restore names no checkpoint of the session; validate records first.
+    """
+    for newest in reversed(records):
+        match newest:
+            case Checkpoint():
+                return newest
+            case Restore(active=None):
+                return None
+            case Restore(active=str(active)):
+                return {item.id: item for item in records if item.kind == "checkpoint"}[active]
+            case _:
+                continue
+    return None

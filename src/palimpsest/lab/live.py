@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import accumulate
 from pathlib import Path
 
 from pydantic_ai.messages import ModelMessage
@@ -75,14 +76,10 @@ class Played:
 
 @dataclass(slots=True)
 class _Tally:
-    """Counts what happens, and remembers the originals.
-
-    Attributes:
-        ends: tokens of the history before each message, and of all of it last.
-    """
+    """Counts what happens, and remembers the originals."""
 
     originals: Originals = field(default_factory=Originals)
-    ends: list[int] = field(default_factory=lambda: [0])
+    sizes: list[int] = field(default_factory=list[int])
     counts: list[int] = field(default_factory=list[int])
     compactions: int = 0
     outputs_cleared: int = 0
@@ -101,9 +98,8 @@ class _Tally:
                 pass
 
     def remember(self, history: Sequence[ModelMessage]) -> None:
+        self.sizes += map(message_tokens, history[len(self.sizes) :])
         self.originals.remember(history)
-        for message in history[len(self.ends) - 1 :]:
-            self.ends.append(self.ends[-1] + message_tokens(message))
 
 
 async def play(
@@ -174,14 +170,13 @@ def _played(model: ScriptedModel, tally: _Tally, window: int, session_file: Path
         request_fixed_measure(request.parameters, request.instructions).tokens
         for request in model.requests
     ]
-    whole = [
-        overhead + tally.ends[count] for overhead, count in zip(fixed, tally.counts, strict=True)
-    ]
+    ends = [0, *accumulate(tally.sizes)]
+    whole = [overhead + ends[count] for overhead, count in zip(fixed, tally.counts, strict=True)]
     return Played(
         window=window,
-        messages=len(tally.ends) - 1,
+        messages=len(tally.originals),
         intact=tally.originals.count_intact(session_file),
-        original_tokens=tally.ends[-1],
+        original_tokens=ends[-1],
         requests=len(sizes),
         largest_request=max(sizes),
         most_that_fits=tally.most_that_fits,

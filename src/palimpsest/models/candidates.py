@@ -155,7 +155,7 @@ class CandidateMaker:
                 duration_ms=self.now_ms() - started,
                 cost_usd=cost_usd,
             ),
-            timeline.ledger_before(cut.first_kept_message_index),
+            job.ledger,
             _view_text(timeline, view),
         )
         return Candidate(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar, assert_never
 
 from anyio import to_thread
+from pydantic_ai.messages import ModelMessage
 
 from palimpsest.core.budget import Budget, Measure
 from palimpsest.core.calibration import Meter
@@ -56,7 +57,7 @@ from palimpsest.core.pruning import (
 from palimpsest.core.receipt import CompactionTrigger, Receipt
 from palimpsest.core.records import Checkpoint, Clearing, Record, Restore, Trim
 from palimpsest.core.trimming import trim_to
-from palimpsest.core.view import View
+from palimpsest.core.view import Row, View
 from palimpsest.formats.pydantic_ai import output_text
 from palimpsest.models.candidates import Candidate, CandidateMaker
 from palimpsest.models.engine_events import (
@@ -127,6 +128,7 @@ class Engine:
     Attributes:
         timeline: history, records and view.
         meter: the one number that feeds both the policy and every meter a person sees.
+        dispatched: rows of the newest request that was sent; none before the first.
     """
 
     def __init__(
@@ -141,6 +143,7 @@ class Engine:
     ) -> None:
         self.timeline = timeline
         self.meter = meter
+        self.dispatched: tuple[Row, ...] = ()
         self._settings = settings
         self._candidates = candidates
         self._save = save
@@ -168,6 +171,11 @@ class Engine:
     def can_compact(self, budget: Budget) -> Cut | NoCut:
         """Ask the planner what a manual compaction would do; no call, no write."""
         return self._plan("retention", budget)
+
+    def dispatch(self) -> list[ModelMessage]:
+        """Give the view's messages for a request that is sent now."""
+        self.dispatched = tuple(self.timeline.view.rows())
+        return self.timeline.messages()
 
     # --- pruning -----------------------------------------------------------------------------
 
@@ -225,7 +233,12 @@ class Engine:
             pressure = replace(reading.pressure, tokens=overflow.request)
             reading = replace(reading, pressure=pressure)
         if not self._settings.automatic:
-            self._finish_without_policy(limits, reading, forced=forced)
+            reason = "automatic compaction is off."
+            self._finish_without_policy(limits, reading, reason, forced=forced)
+            return
+        if not limits.budget.fits(self.meter.scaled(limits.fixed)):
+            reason = "system text and tools alone do not fit, and no compaction makes them smaller."
+            self._finish_without_policy(limits, reading, reason, forced=forced)
             return
         state = begin(
             budget=limits.budget,
@@ -479,9 +492,10 @@ class Engine:
             tokens_reclaimed=plan.tokens_reclaimed,
         )
 
-    def _finish_without_policy(self, limits: Limits, reading: Reading, *, forced: bool) -> None:
+    def _finish_without_policy(
+        self, limits: Limits, reading: Reading, reason: str, *, forced: bool
+    ) -> None:
         fits = limits.budget.fits(reading.pressure) and not forced
-        reason = "automatic compaction is off."
         self._emit(self._budget_event(limits, "calm" if fits else "refused", reason))
         if not fits:
             raise self._exceeded(limits, reading.pressure, reason)

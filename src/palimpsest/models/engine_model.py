@@ -150,7 +150,7 @@ class EngineModel(WrapperModel):
         return self._sendable(outgoing, asked)
 
     def _sendable(self, outgoing: Outgoing, asked: RequestLimits) -> Prepared:
-        view = sendable(self._engine.timeline.messages(), outgoing.messages[-1])
+        view = sendable(self._engine.dispatch(), outgoing.messages[-1])
         return Prepared(
             view=self.wrapped.prepare_messages(view, outgoing.parameters),
             limits=asked.limits,

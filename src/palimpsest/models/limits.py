@@ -14,6 +14,7 @@ from pydantic_ai.models.wrapper import WrapperModel
 from palimpsest.core.budget import (
     DEFAULT_BYTE_LIMIT,
     DEFAULT_WINDOW_TOKENS,
+    NOTHING,
     Measure,
     default_max_output,
     require_positive_integer,
@@ -158,10 +159,26 @@ def member_models(model: Model) -> Iterator[Model]:
         yield model
 
 
-def request_fixed_measure(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestOverhead:
+    """Sizes of what stands in every request beside its messages, uncalibrated."""
+
+    system: Measure = NOTHING
+    tools: Measure = NOTHING
+
+    @property
+    def total(self) -> Measure:
+        """System text and tools."""
+        return self.system + self.tools
+
+
+NO_OVERHEAD = RequestOverhead()
+
+
+def request_overhead(
     parameters: ModelRequestParameters, instructions: str | None = None
-) -> Measure:
-    """Measure what stands in every request beside its messages: system text and tools.
+) -> RequestOverhead:
+    """Measure system text and tools of a request, each for itself.
 
     Args:
         parameters: of the request; of the tools, those count that are declared to the model.
@@ -178,8 +195,18 @@ def request_fixed_measure(
         }
         for tool in parameters.declared_tool_defs.values()
     ]
-    size = text_bytes(instructions) + (text_bytes(compact_json(tools)) if tools else 0)
-    return Measure(tokens=system_tokens(instructions) + tools_tokens(tools), bytes=size)
+    tools_bytes = text_bytes(compact_json(tools)) if tools else 0
+    return RequestOverhead(
+        system=Measure(tokens=system_tokens(instructions), bytes=text_bytes(instructions)),
+        tools=Measure(tokens=tools_tokens(tools), bytes=tools_bytes),
+    )
+
+
+def request_fixed_measure(
+    parameters: ModelRequestParameters, instructions: str | None = None
+) -> Measure:
+    """Measure system text and tools together; see ``request_overhead``."""
+    return request_overhead(parameters, instructions).total
 
 
 def _chosen(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -16,9 +17,16 @@ from palimpsest.core.errors import (
     SessionReadOnlyError,
 )
 from palimpsest.core.planning import NoCut
+from palimpsest.core.receipt import Receipt
+from palimpsest.core.receipt_reader import read_receipt
+from palimpsest.core.record_codec import JsonObject
 from palimpsest.core.records import Checkpoint, ViewState
+from palimpsest.core.sources import Source, source_map
 from palimpsest.models.engine import Restored
+from palimpsest.models.engine_events import CompactionEnd
+from palimpsest.models.prompts import injected_parts
 from palimpsest.models.resolve import ModelChoice, ResolvedModel
+from palimpsest.session.breakdown import ContextBreakdown, context_breakdown
 from palimpsest.session.conversation import AgentBuilder, Conversation
 from palimpsest.session.environment import Environment
 from palimpsest.session.events import (
@@ -28,6 +36,7 @@ from palimpsest.session.events import (
 from palimpsest.session.extensions import NO_EXTENSIONS, Extensions
 from palimpsest.session.running import OneAtATime
 from palimpsest.session.settings import PermissionPreset, SessionSettings
+from palimpsest.session.skills import skill_sources
 from palimpsest.session.state import (
     ActiveCheckpoint,
     BudgetState,
@@ -66,6 +75,7 @@ class AgentSession:
         self._servers = extensions.servers
         self._store = store
         self._read_only = loaded.read_only
+        self._receipts: dict[str, JsonObject | Receipt] = dict(loaded.receipts)
         self._listeners: list[Listener] = []
         self._listener_errors: list[Exception] = []
         self._running = OneAtATime(self._on_settled)
@@ -222,11 +232,10 @@ class AgentSession:
             self._refuse_pending()
         lost = self._conversation.journal.discard()
         self._disposed = True
-        try:
-            await self._servers.close()
-            await self._conversation.side.close()
-        finally:
-            await self._store.close()
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self._store.close)
+            stack.push_async_callback(self._conversation.side.close)
+            stack.push_async_callback(self._servers.close)
         return (
             None if lost is None else Lost(messages=len(lost.messages), records=len(lost.records))
         )
@@ -282,6 +291,39 @@ class AgentSession:
     def get_compactions(self) -> tuple[Checkpoint, ...]:
         """Give every checkpoint, oldest first, one that waits to be saved included."""
         return tuple(self._conversation.engine.timeline.checkpoints.values())
+
+    def get_receipt(self, checkpoint_id: str) -> Receipt | None:
+        """Give the receipt of a compaction; None where there is none.
+
+        Raises:
+            InvalidRecordError: what was stored is no receipt.
+        """
+        receipt = self._receipts.get(checkpoint_id)
+        return read_receipt(receipt) if isinstance(receipt, dict) else receipt
+
+    def context_breakdown(self) -> ContextBreakdown:
+        """Divide the context meter's number by what stands in the next request."""
+        talk = self._conversation
+        limits, timeline = talk.side.next_limits(), talk.engine.timeline
+        view = timeline.view
+        shown = [at for at in timeline.outline.prompts if at >= view.cut or at == view.prompt_index]
+        return context_breakdown(
+            view,
+            talk.side.fixed,
+            skill_parts={at: injected_parts(timeline.history[at]) for at in shown},
+            total=talk.engine.size(limits).tokens,
+            budget=limits.budget,
+        )
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Where each row of the newest request came from, first to last; no text of it.
+
+        Made anew with every request, also one that is sent again after it was too long; empty
+        before the first one since the session was opened.
+        """
+        skills = skill_sources(self._conversation.header.skill_snapshots)
+        return source_map(self._conversation.engine.dispatched, skills)
 
     @property
     def state(self) -> SessionState:
@@ -372,6 +414,8 @@ class AgentSession:
         self._emit(event)
 
     def _emit(self, event: SessionEvent) -> None:
+        if isinstance(event, CompactionEnd) and event.checkpoint and event.receipt:
+            self._receipts[event.checkpoint] = event.receipt
         for listener in tuple(self._listeners):
             try:
                 listener(event)

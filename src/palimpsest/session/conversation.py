@@ -197,6 +197,7 @@ class Conversation:
             skill_snapshots=(snapshot(expanded, index),) if expanded else (),
         )
         self._unsaved_header = HeaderChanges()
+        self.header = changes.apply(self.header)
         if await self.journal.save(clearing, header=changes):
             raise asyncio.CancelledError
 

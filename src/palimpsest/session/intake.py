@@ -19,7 +19,14 @@ from palimpsest.core.errors import (
 )
 from palimpsest.core.outline import MessageOutline, Outline, Prefix
 from palimpsest.core.record_codec import JsonObject, check_records
-from palimpsest.core.records import Checkpoint, Clearing, Record, Restore, Trim, fold_records
+from palimpsest.core.records import (
+    Checkpoint,
+    Clearing,
+    Record,
+    Restore,
+    Trim,
+    active_checkpoint,
+)
 from palimpsest.formats.pydantic_ai import outline
 from palimpsest.session.codec import (
     StoredRecord,
@@ -100,7 +107,7 @@ class Intake:
 
     def active_cut(self) -> int:
         """Give the first message of the live tail: the active checkpoint's cut, or 0."""
-        checkpoint = fold_records(stored.record for stored in self.records).checkpoint
+        checkpoint = active_checkpoint([stored.record for stored in self.records])
         return 0 if checkpoint is None else checkpoint.first_kept_message_index
 
     def loaded(

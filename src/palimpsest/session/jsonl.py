@@ -24,7 +24,7 @@ class JsonlStore:
     """A session in a file; see ``Store`` for what holds of every method.
 
     Made by ``create`` and ``open``. ``close`` leaves the canonical two-part layout, except for
-    files of 8 MiB and more: these keep up to 2,000 commit lines until ``doctor.tidy``.
+    files of 8 MiB and more: these keep up to 1,000 commit lines until ``doctor.tidy``.
     """
 
     def __init__(self, file: SessionFile) -> None:

@@ -35,7 +35,7 @@ from palimpsest.session.store import Commit, Loaded, TornTail
 LARGE_BYTES = 8 << 20
 """Files from this size on keep their commit lines when they are closed, to close quickly."""
 
-MANY_COMMIT_LINES = 2_000
+MANY_COMMIT_LINES = 1_000
 """But not more than so many: opening reads them all."""
 
 

@@ -7,11 +7,18 @@ from contextlib import AsyncExitStack
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 
-from palimpsest.core.budget import NOTHING, Measure
+from palimpsest.core.budget import Measure
 from palimpsest.models.cap import cap_request
 from palimpsest.models.engine import Limits
 from palimpsest.models.engine_model import Outgoing, RequestLimits
-from palimpsest.models.limits import LimitChoices, ModelLimits, model_limits, request_fixed_measure
+from palimpsest.models.limits import (
+    NO_OVERHEAD,
+    LimitChoices,
+    ModelLimits,
+    RequestOverhead,
+    model_limits,
+    request_overhead,
+)
 from palimpsest.models.model_summarizer import ModelSummarizer, ModelSummarizerSettings
 from palimpsest.models.overflow import Overflow
 from palimpsest.models.resolve import ResolvedModel
@@ -25,11 +32,15 @@ class ModelSide:
     Attributes:
         resolved: the model.
         limits: what it takes, as far as is known.
-        fixed: system text and tools of the newest request; nothing before the first.
+        fixed: system text and tools of the newest request; not known before the first.
     """
 
     def __init__(
-        self, resolved: ResolvedModel, settings: SessionSettings, *, fixed: Measure = NOTHING
+        self,
+        resolved: ResolvedModel,
+        settings: SessionSettings,
+        *,
+        fixed: RequestOverhead = NO_OVERHEAD,
     ) -> None:
         self.resolved = resolved
         self.limits: ModelLimits = model_limits(resolved.model, caller=settings.limits)
@@ -58,16 +69,16 @@ class ModelSide:
             ModelRequestParameters(),
             self.limits,
         )
-        return Limits(budget=capped.budget, fixed=self.fixed)
+        return Limits(budget=capped.budget, fixed=self.fixed.total)
 
     def limits_of(self, outgoing: Outgoing) -> RequestLimits:
         """Give the limits of a request."""
         capped = cap_request(
             self.resolved.model, outgoing.settings, outgoing.parameters, self.limits
         )
-        self.fixed = request_fixed_measure(outgoing.parameters)
+        self.fixed = request_overhead(outgoing.parameters)
         return RequestLimits(
-            limits=Limits(budget=capped.budget, fixed=self.fixed), settings=capped.settings
+            limits=Limits(budget=capped.budget, fixed=self.fixed.total), settings=capped.settings
         )
 
     def learn(self, overflow: Overflow, sent: Measure) -> None:

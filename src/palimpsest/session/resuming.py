@@ -12,7 +12,7 @@ from dataclasses import replace
 from anyio import to_thread
 
 from palimpsest.core.outline import NO_PREFIX, Outline
-from palimpsest.core.records import Checkpoint, fold_records
+from palimpsest.core.records import Checkpoint, active_checkpoint
 from palimpsest.models.history import History
 from palimpsest.models.timeline import Timeline, measure
 from palimpsest.session.accounts import Accounts
@@ -28,7 +28,7 @@ async def load_live(store: Store) -> Loaded:
         StoreClosedError: the store is closed.
     """
     loaded = await store.load_tail()
-    active = fold_records(loaded.records).checkpoint
+    active = active_checkpoint(loaded.records)
     if active is None:
         return loaded
     is_counted = _counted(loaded).messages >= loaded.first_message_index
@@ -41,7 +41,7 @@ def timeline_of(loaded: Loaded) -> Timeline:
     """Give the conversation of what was loaded: the whole history, or by ``load_live``."""
     prefix = NO_PREFIX
     if loaded.first_message_index:
-        active = fold_records(loaded.records).checkpoint
+        active = active_checkpoint(loaded.records)
         assert active is not None and active.prefix is not None
         prefix = active.prefix
     return Timeline(_history(loaded), loaded.records, prefix=prefix)

@@ -16,7 +16,8 @@ from palimpsest.session.mcp import McpServer
 
 PermissionPreset: TypeAlias = Literal["read-only", "workspace-write", "full-access"]
 
-_PRESETS: tuple[PermissionPreset, ...] = ("read-only", "workspace-write", "full-access")
+PRESETS: tuple[PermissionPreset, ...] = ("read-only", "workspace-write", "full-access")
+"""Every preset, the strictest first."""
 
 
 def permission_preset(name: str) -> PermissionPreset:
@@ -27,10 +28,10 @@ def permission_preset(name: str) -> PermissionPreset:
     """
     if not name:
         return "workspace-write"
-    for preset in _PRESETS:
+    for preset in PRESETS:
         if name == preset:
             return preset
-    raise InvalidSettingError("permission_preset", name, f"one of {', '.join(_PRESETS)}")
+    raise InvalidSettingError("permission_preset", name, f"one of {', '.join(PRESETS)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Protocol
 
 from palimpsest.core.errors import MissingExtraError, UnknownSkillError
 from palimpsest.core.record_codec import JsonObject
+from palimpsest.core.sources import SkillSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,22 +58,49 @@ class DirectorySkills:
         """Read them anew; see ``SkillLoader``."""
         if not names:
             return []
+        found = await self._rendered()
+        for name in names:
+            if name not in found:
+                raise UnknownSkillError(name, tuple(sorted(found)))
+        return [Skill(id=name, text=found[name]) for name in names]
+
+    async def names(self) -> tuple[str, ...]:
+        """Give the names of all skills, in alphabetical order.
+
+        Raises:
+            MissingExtraError: there are directories, and the package that reads them is missing.
+        """
+        return tuple(sorted(await self._rendered()))
+
+    async def _rendered(self) -> dict[str, str]:
         if not self.directories:
-            raise UnknownSkillError(names[0], ())
+            return {}
         try:
             from pydantic_ai.workspaces import LocalWorkspaceBackend
             from pydantic_ai_harness.skills import Skills
         except ImportError as error:
             raise MissingExtraError("A skill", "palimpsest-ai[agent]") from error
         catalog = await Skills[None](list(self.directories)).load(LocalWorkspaceBackend(self.cwd))
-        found = {skill.name: skill.render() for skill in catalog.skills}
-        for name in names:
-            if name not in found:
-                raise UnknownSkillError(name, tuple(sorted(found)))
-        return [Skill(id=name, text=found[name]) for name in names]
+        return {skill.name: skill.render() for skill in catalog.skills}
 
 
 NO_SKILLS = DirectorySkills(cwd=Path(), directories=())
+
+
+def skill_sources(snapshots: Iterable[JsonObject]) -> dict[int, SkillSource]:
+    """Read a header's snapshots, by the index of their prompt; what is none of ours is left out."""
+    found: dict[int, SkillSource] = {}
+    for taken in snapshots:
+        match taken:
+            case {"index": int(index), "ids": [*ids], "revisions": [*revisions]}:
+                found[index] = SkillSource(
+                    index=index,
+                    ids=tuple(str(name) for name in ids),
+                    revisions=tuple(str(revision) for revision in revisions),
+                )
+            case _:
+                pass
+    return found
 
 
 def snapshot(skills: Sequence[Skill], message_index: int) -> JsonObject:

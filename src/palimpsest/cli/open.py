@@ -1,0 +1,144 @@
+"""From the options of the command line to an open session."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pydantic_ai
+
+from palimpsest.cli.config import Config, read_config
+from palimpsest.core.policy import PolicySettings
+from palimpsest.models.engine import EngineSettings
+from palimpsest.models.limits import LimitChoices
+from palimpsest.session.agent_session import AgentSession
+from palimpsest.session.create import MODEL_VARIABLE, create_agent_session
+from palimpsest.session.finding import find_session
+from palimpsest.session.manager import SessionManager
+from palimpsest.session.settings import PermissionPreset, SessionSettings, permission_preset
+from palimpsest.session.skills import DirectorySkills
+
+SKILL_FOLDERS = (".palimpsest/skills", ".agents/skills", ".claude/skills")
+"""Where skills are looked for, in the project and then in the home folder."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """What the person chose on the command line; None leaves it to the configuration.
+
+    Attributes:
+        session: path or beginning of the id of a stored session.
+        goes_on: with the project's session that was used last.
+        window: tokens.
+        preset: what tools may do without asking.
+        with_tools: give the agent the tools of a coding session.
+    """
+
+    session: str | None = None
+    goes_on: bool = False
+    model: str | None = None
+    window: int | None = None
+    preset: PermissionPreset | None = None
+    with_tools: bool = True
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the session exists, and brings its own model and preset."""
+        return self.goes_on or self.session is not None
+
+
+INSTRUCTIONS = """\
+You are a coding agent in the person's terminal. You work in their project folder with the tools you
+have. Look before you change something; say in a sentence what you are about to do when it matters;
+check your work by running what the project has for that. Answer in the person's language, briefly,
+in Markdown. Earlier parts of a long conversation may stand here as a summary: the person still has
+every original message.
+"""
+
+
+def choices_of(
+    *,
+    session: str | None,
+    goes_on: bool,
+    model: str | None,
+    window: int | None,
+    preset: str | None,
+    with_tools: bool,
+) -> Choices:
+    """Check what was typed.
+
+    Raises:
+        InvalidSettingError: there is no such preset, or the window is no positive number.
+    """
+    LimitChoices(window=window)
+    return Choices(
+        session=session,
+        goes_on=goes_on,
+        model=model,
+        window=window,
+        preset=None if preset is None else permission_preset(preset),
+        with_tools=with_tools,
+    )
+
+
+async def manager_for(choices: Choices, cwd: Path) -> SessionManager:
+    """Give the storage that was chosen: a new session, the newest, or one by its name.
+
+    Raises:
+        SessionNotFoundError, AmbiguousSessionError, SessionLockedError, SessionFileError: it
+            cannot be opened.
+    """
+    if choices.goes_on:
+        return await SessionManager.continue_recent(cwd)
+    if choices.session is not None:
+        return await SessionManager.open(find_session(choices.session, cwd))
+    return SessionManager.draft(cwd)
+
+
+async def open_session(manager: SessionManager, choices: Choices) -> AgentSession:
+    """Open a session with what was chosen; the configuration fills in the rest.
+
+    Raises:
+        UnknownModelError, MissingKeyError, MissingExtraError: the model cannot be had.
+        SessionLockedError, SessionFileError: the session cannot be opened.
+    """
+    pydantic_ai.BANNER_ENABLED = False  # it would be drawn over what we show
+    config = read_config()
+    return await create_agent_session(
+        session_manager=manager,
+        model=choices.model or _default_model(choices, config),
+        tools=None if choices.with_tools else (),
+        settings=_settings(choices, config, manager.cwd),
+    )
+
+
+def skill_loader(cwd: Path) -> DirectorySkills:
+    """Give the skills of a project and of the person."""
+    return DirectorySkills(cwd=cwd, directories=_skill_directories(cwd))
+
+
+def _default_model(choices: Choices, config: Config) -> str | None:
+    """Give the model of a new session; a stored one has its own."""
+    if choices.is_stored:
+        return None
+    return os.environ.get(MODEL_VARIABLE) or config.model or None
+
+
+def _settings(choices: Choices, config: Config, cwd: Path) -> SessionSettings:
+    preset = choices.preset or (None if choices.is_stored else config.permission_preset)
+    return SessionSettings(
+        engine=EngineSettings(policy=PolicySettings(extractive_fallback=True)),
+        limits=LimitChoices(window=choices.window or config.window),
+        permission_preset=preset,
+        instructions=INSTRUCTIONS if choices.with_tools else "",
+        reads_instruction_files=choices.with_tools,
+        skill_directories=_skill_directories(cwd),
+    )
+
+
+def _skill_directories(cwd: Path) -> Sequence[str]:
+    folders = [cwd / name for name in SKILL_FOLDERS]
+    folders += [Path.home() / name for name in SKILL_FOLDERS]
+    return [str(folder) for folder in dict.fromkeys(folders) if folder.is_dir()]

@@ -1,0 +1,76 @@
+"""The configuration file: read strictly, changed a line at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from palimpsest.cli.config import Config, read_config, remove_setting, write_setting
+from palimpsest.cli.main import app
+from palimpsest.core.errors import BrokenConfigError, InvalidSettingError
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PALIMPSEST_HOME", str(tmp_path))
+    return tmp_path / "config.toml"
+
+
+def test_a_missing_file_is_empty(file: Path) -> None:
+    assert read_config() == Config()
+    remove_setting("model")
+    assert not file.exists()
+
+
+def test_values_are_set_and_the_rest_stays(file: Path) -> None:
+    file.write_text('# mine\nmodel = "a:b"\n[other]\nmodel = 3\n')
+    write_setting("model", 'x:"y"')
+    write_setting("window", "064000")
+    write_setting("permission_preset", "read-only")
+    assert read_config() == Config(model='x:"y"', window=64_000, permission_preset="read-only")
+    remove_setting("window")
+    assert file.read_text() == (
+        '# mine\nmodel = "x:\\"y\\""\npermission_preset = "read-only"\n[other]\nmodel = 3\n'
+    )
+    assert file.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "model = ",
+        "model = 3",
+        'window = "x"',
+        "window = 0",
+        "window = true",
+        'permission_preset = "root"',
+    ],
+)
+def test_a_broken_file_is_refused(file: Path, text: str) -> None:
+    file.write_text(text)
+    with pytest.raises(BrokenConfigError, match=r"config\.toml"):
+        read_config()
+    assert file.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("colour", "x"), ("window", "many"), ("window", "0"), ("permission_preset", "root")],
+)
+def test_what_cannot_be_set(file: Path, key: str, value: str) -> None:
+    with pytest.raises(InvalidSettingError):
+        write_setting(key, value)
+    assert not file.exists()
+
+
+def test_the_command(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert CliRunner().invoke(app, ["config", "set", "model", "a:b"]).exit_code == 0
+    shown = CliRunner().invoke(app, ["config"]).stdout
+    assert "model = a:b  (config:" in shown
+    assert "window = —  (not set:" in shown
+    monkeypatch.setenv("PALIMPSEST_MODEL", "c:d")
+    assert "model = c:d  (PALIMPSEST_MODEL:" in CliRunner().invoke(app, ["config"]).stdout
+    assert CliRunner().invoke(app, ["config", "unset", "model"]).exit_code == 0
+    assert read_config() == Config()
