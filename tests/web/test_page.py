@@ -19,7 +19,7 @@ from tests.web.hostile import HOSTILE
 pytestmark = [pytest.mark.anyio, needs_browser]
 
 AXE = Path(__file__).parents[2] / "web-ui" / "node_modules" / "axe-core" / "axe.min.js"
-LONG = dict(characters=400, prose=9_000)
+LONG: dict[str, Any] = {"characters": 400, "prose": 9_000}
 
 
 async def worked(found: Site, turns: int) -> AgentSession:
@@ -36,6 +36,11 @@ def composer(page: Page) -> Any:
 
 def menu(page: Page) -> Any:
     return page.get_by_role("listbox", name="Commands")
+
+
+async def to_the_top(page: Page) -> None:
+    await page.get_by_role("log").hover()
+    await page.mouse.wheel(0, -10_000_000)
 
 
 async def prompts(session: AgentSession) -> list[str]:
@@ -222,11 +227,15 @@ async def test_an_automatic_compaction_looks_the_same_and_the_prompt_goes_on(
         await expect(page.get_by_role("article", name="Agent").last).to_contain_text(
             "turn 13 is done"
         )
-        await expect(page.get_by_role("region", name="Compaction").last).to_contain_text("tokens")
         await page.reload()
         await expect(page.get_by_role("article", name="Agent").last).to_contain_text(
             "turn 13 is done"
         )
+        rule = page.get_by_role("region", name="Compaction")
+        await page.get_by_role("log").hover()
+        while not await rule.count():
+            await page.mouse.wheel(0, -300)
+        await expect(rule.last).to_contain_text("tokens")
 
 
 async def test_the_marker_the_receipt_the_originals_and_the_undo(project: Path) -> None:
@@ -239,11 +248,10 @@ async def test_the_marker_the_receipt_the_originals_and_the_undo(project: Path) 
         await expect(rule.get_by_role("heading", name="Receipt")).to_be_visible()
         await expect(rule.get_by_role("heading", name="What the model sees")).to_be_visible()
         first = page.get_by_role("article", name="You").first
-        await page.get_by_role("log").hover()
-        await page.mouse.wheel(0, -20_000)
+        await to_the_top(page)
         await expect(first).to_contain_text("do part 0")
         await expect(first).to_contain_text("The model sees a summary of this.")
-        await page.mouse.wheel(0, 20_000)
+        await page.mouse.wheel(0, 10_000_000)
         await expect(rule.get_by_text("Fits: ")).to_be_visible()
         await rule.get_by_role("button", name="Restore full history").click()
         await expect(rule.get_by_role("button", name="Use this summary again")).to_be_visible()
@@ -409,7 +417,7 @@ async def test_a_long_session_draws_and_loads_only_what_is_looked_at(project: Pa
         assert await page.locator(".row").count() < 80
         pages = [url for url in found.asked if "/messages?" in url]
         assert len(pages) <= 3
-        await page.get_by_role("log").evaluate("log => { log.scrollTop = 0 }")
+        await to_the_top(page)
         await expect(page.get_by_text("answer 0", exact=True)).to_be_visible()
         assert await page.locator(".row").count() < 80
 
@@ -438,7 +446,7 @@ async def test_hostile_text_stays_text_wherever_it_is_shown(project: Path) -> No
         rule = page.get_by_role("region", name="Compaction")
         await rule.get_by_role("button").click()
         await expect(rule.get_by_role("heading", name="What the model sees")).to_be_visible()
-        await page.get_by_role("log").evaluate("log => { log.scrollTop = 0 }")
+        await to_the_top(page)
         await expect(page.get_by_role("article", name="You").first).to_contain_text("<script>")
         for line in await page.locator(".tool-line, .folded summary").all():
             await line.click()

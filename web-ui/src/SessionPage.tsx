@@ -27,6 +27,7 @@ export function SessionPage({ id, onSettled, onCreate }: Props) {
   const compactions = useCompactions(id, snapshot?.compaction?.id ?? "", viewVersion);
   const [, setSeen] = useStored(`palimpsest.seen.${id}`, 0);
   const operation = snapshot?.operation;
+  const title = snapshot?.title;
 
   useEffect(() => {
     ask(api.GET("/api/sessions/{session_id}", { params: { path: { session_id: id } } })).then(
@@ -36,7 +37,7 @@ export function SessionPage({ id, onSettled, onCreate }: Props) {
   }, [id]);
   useEffect(() => {
     if (operation === "idle") onSettled();
-  }, [operation, onSettled]);
+  }, [operation, title, onSettled]);
   useEffect(() => {
     if (total) setSeen(total);
   }, [total, setSeen]);

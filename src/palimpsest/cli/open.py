@@ -50,7 +50,7 @@ class Choices:
 
 
 INSTRUCTIONS = """\
-You are a coding agent in the person's terminal. You work in their project folder with the tools you
+You are a coding agent at a person's side. You work in their project folder with the tools you
 have. Look before you change something; say in a sentence what you are about to do when it matters;
 check your work by running what the project has for that. Answer in the person's language, briefly,
 in Markdown. Earlier parts of a long conversation may stand here as a summary: the person still has

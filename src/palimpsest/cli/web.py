@@ -63,10 +63,12 @@ def web(
 
 
 def _sessions(model: str | None) -> SessionHost:
-    from palimpsest.session.create import create_agent_session
+    from palimpsest.cli.open import Choices, open_session
     from palimpsest.session.host import SessionHost
 
-    async def open_session(manager: SessionManager) -> AgentSession:
-        return await create_agent_session(session_manager=manager, model=model)
+    async def open_stored_or_new(manager: SessionManager) -> AgentSession:
+        is_stored = manager.path is not None and manager.path.exists()
+        choices = Choices(session=str(manager.path)) if is_stored else Choices(model=model)
+        return await open_session(manager, choices)
 
-    return SessionHost(open_session, Path.cwd())
+    return SessionHost(open_stored_or_new, Path.cwd())

@@ -25,6 +25,7 @@ export function Timeline({ snapshot, pages, compactions }: Props) {
   const { t } = useTranslation();
   const scroller = useRef<HTMLDivElement>(null);
   const follows = useRef(true);
+  const handled = useRef(false);
   const total = snapshot.messageCount;
   const rows = useMemo(() => rowsOf(total, compactions), [total, compactions]);
   const cut = snapshot.compaction?.firstKeptMessageIndex ?? 0;
@@ -60,9 +61,15 @@ export function Timeline({ snapshot, pages, compactions }: Props) {
       role="log"
       aria-label={t("timeline.title")}
       tabIndex={0}
+      onWheel={() => (handled.current = true)}
+      onTouchMove={() => (handled.current = true)}
+      onKeyDown={() => (handled.current = true)}
+      onPointerDown={() => (handled.current = true)}
+      onScrollEnd={() => (handled.current = false)}
       onScroll={(event) => {
         const { scrollHeight, scrollTop, clientHeight } = event.currentTarget;
-        follows.current = scrollHeight - scrollTop - clientHeight < NEAR_END_PX;
+        // What grows and shrinks scrolls, too; only a person decides whether to follow.
+        if (handled.current) follows.current = scrollHeight - scrollTop - clientHeight < NEAR_END_PX;
       }}
     >
       {total === 0 ? <p className="empty pale">{t("timeline.empty")}</p> : null}
