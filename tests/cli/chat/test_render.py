@@ -115,8 +115,8 @@ The test builds 31.02. and expects an error; see the docs
 
 Next
 
- 1 Raise.
- 2 Test it.
+1. Raise.
+2. Test it.
 
 def parse(text: str) -> date:
     return date.fromisoformat(text)
@@ -151,8 +151,8 @@ The test builds 31.02. and expects an error; see the docs
 
 Next
 
- 1 Raise.
- 2 Test it.
+1. Raise.
+2. Test it.
 
 def parse(text: str) -> date:
     return date.fromisoformat(text)
@@ -185,8 +185,8 @@ The test builds 31.02. and expects an error; see the docs (https://example.org/d
 
 Next
 
- 1 Raise.
- 2 Test it.
+1. Raise.
+2. Test it.
 
 def parse(text: str) -> date:
     return date.fromisoformat(text)

@@ -214,8 +214,7 @@ class Chat:
     def press_quit(self) -> None:
         """Leave, unless something is not saved."""
         if self.desk.session.state.has_pending_save and not self.desk.session.state.is_running:
-            if self.press_interrupt(draft=False):
-                raise AssertionError("nothing was typed")
+            self.press_interrupt(draft=False)
             return
         self.spawn(self._leave(0))
 
@@ -273,6 +272,10 @@ class Chat:
         """Close the session however the chat ended; what was begun is finished first."""
         async with self.desk.session:
             pass
+        await self.rest()
+
+    async def rest(self) -> None:
+        """Return once nothing that was begun is under way."""
         while self._tasks:
             await asyncio.wait(set(self._tasks))
 

@@ -7,7 +7,8 @@ from typing import ClassVar
 from markdown_it import MarkdownIt
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.markdown import CodeBlock, Heading, Markdown, MarkdownElement, TableElement
+from rich.markdown import CodeBlock, Heading, ListItem, Markdown, MarkdownElement, TableElement
+from rich.segment import Segment
 from rich.syntax import Syntax
 from rich.table import Table
 
@@ -66,6 +67,19 @@ class _PlainTable(TableElement):
         yield table
 
 
+class _NumberedItem(ListItem):
+    """A numbered item with its full stop, as it was written."""
+
+    def render_number(
+        self, console: Console, options: ConsoleOptions, number: int, last_number: int
+    ) -> RenderResult:
+        """Yield the item, its number in front of the first line."""
+        numeral = f"{number}. ".rjust(len(str(last_number)) + 2)
+        for at, segment in enumerate(super().render_number(console, options, number, last_number)):
+            first = at == 0 and isinstance(segment, Segment)
+            yield Segment(numeral) if first else segment
+
+
 class TerminalMarkdown(Markdown):
     """An answer's markdown."""
 
@@ -75,6 +89,7 @@ class TerminalMarkdown(Markdown):
         "fence": _PlainCode,
         "code_block": _PlainCode,
         "table_open": _PlainTable,
+        "list_item_open": _NumberedItem,
     }
 
     def __init__(self, markup: str) -> None:
