@@ -69,7 +69,15 @@ async def site(
     script: Iterable[Reply], cwd: Path, *, browser: dict[str, Any] | None = None, **choices: Any
 ) -> AsyncGenerator[Site]:
     """Serve a script's sessions and open a browser; at the end both are gone, and all was calm."""
-    host = sessions(script, cwd, **choices)
+    async with site_of(sessions(script, cwd, **choices), browser=browser) as opened:
+        yield opened
+
+
+@asynccontextmanager
+async def site_of(
+    host: SessionHost, *, browser: dict[str, Any] | None = None
+) -> AsyncGenerator[Site]:
+    """Serve a host's sessions and open a browser."""
     links: asyncio.Queue[str] = asyncio.Queue()
     serving = asyncio.ensure_future(serve(host, listen("127.0.0.1", 0), links.put_nowait))
     link = await links.get()

@@ -21,7 +21,8 @@ export function SessionPage({ id, onSettled, onCreate }: Props) {
   const { t } = useTranslation();
   const { snapshot, connected, viewVersion } = useSession(id);
   const [problem, setProblem] = useState<ApiError | null>(null);
-  const [panelOpen, setPanelOpen] = useStored("palimpsest.panel", true);
+  const isWide = window.innerWidth > 1100;
+  const [panelOpen, setPanelOpen] = useStored(`palimpsest.panel.${isWide ? "wide" : "narrow"}`, isWide);
   const total = snapshot?.messageCount ?? 0;
   const pages = usePages(id, total, viewVersion);
   const compactions = useCompactions(id, snapshot?.compaction?.id ?? "", viewVersion);
@@ -54,6 +55,7 @@ export function SessionPage({ id, onSettled, onCreate }: Props) {
   return (
     <>
       <main className="session">
+        <h1 className="visually-hidden">{snapshot.title || t("sessions.untitled")}</h1>
         <Header
           snapshot={snapshot}
           connected={connected}

@@ -202,10 +202,9 @@ export function Composer({ snapshot, onCreate }: Props) {
           value={text}
           disabled={snapshot.readOnly}
           aria-label={t("composer.label")}
-          aria-expanded={menu.length > 0}
+          aria-haspopup="listbox"
           aria-controls={menu.length ? "slash-menu" : undefined}
           aria-activedescendant={menu.length ? `slash-${menu[Math.min(chosen, menu.length - 1)]}` : undefined}
-          role="combobox"
           aria-autocomplete="list"
           placeholder={t(busy ? "composer.busy" : "composer.placeholder")}
           onChange={(event) => {

@@ -23,7 +23,7 @@ export function Approvals({ snapshot }: { snapshot: Snapshot }) {
           <p>
             {t("approval.text")} <strong>{request.toolName}</strong>
           </p>
-          <pre>{request.arguments}</pre>
+          <pre tabIndex={0}>{request.arguments}</pre>
           <p className="buttons">
             <button className="primary" onClick={() => answer(request.requestId, true)}>
               {t("approval.allow")}

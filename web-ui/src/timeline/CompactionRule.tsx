@@ -6,6 +6,7 @@ import { clock, tokens } from "../numbers";
 import { useCommand } from "../useCommand";
 import { Markdown } from "./Markdown";
 import { ReceiptFacts } from "./ReceiptFacts";
+import { useOpen } from "./useOpen";
 
 interface Props {
   sessionId: string;
@@ -17,7 +18,7 @@ interface Props {
 /** A compaction where it happened; opens to the summary and, beside it, the receipt. */
 export function CompactionRule({ sessionId, checkpoint, isActive, isBusy }: Props) {
   const { t, i18n } = useTranslation();
-  const [open, setOpen] = useState(false);
+  const [open, toggle] = useOpen(checkpoint.id);
   const receipt = useReceipt(sessionId, checkpoint.id);
   const figures = receipt?.figures;
   const label = figures
@@ -30,7 +31,7 @@ export function CompactionRule({ sessionId, checkpoint, isActive, isBusy }: Prop
     : t("compaction.done", { time: clock(checkpoint.timestamp, i18n.language) });
   return (
     <section className={`rule${isActive ? " active" : ""}`} aria-label={t("compaction.label")}>
-      <button className="rule-line" aria-expanded={open} onClick={() => setOpen(!open)}>
+      <button className="rule-line" aria-expanded={open} onClick={toggle}>
         <span>{label}</span>
       </button>
       {receipt && !receipt.reduced ? <p className="pale">{t("compaction.notReduced")}</p> : null}
@@ -38,8 +39,8 @@ export function CompactionRule({ sessionId, checkpoint, isActive, isBusy }: Prop
         <div className="rule-body">
           <Restore sessionId={sessionId} checkpoint={checkpoint} isActive={isActive} isBusy={isBusy} />
           <div className="columns">
-            <div>
-              <h3>{t("compaction.summary")}</h3>
+            <div tabIndex={0}>
+              <h2>{t("compaction.summary")}</h2>
               <Markdown text={checkpoint.summary} />
             </div>
             {receipt ? <ReceiptFacts receipt={receipt} /> : null}

@@ -13,7 +13,7 @@ export function LiveReply({ live }: { live: Live }) {
     <div className="row-text" aria-live="polite">
       {live.tools.map((tool) => (
         <div key={tool.callId} className="live-tool">
-          <ToolCall sessionId="" name={tool.toolName} args={tool.arguments} result={undefined} index={0} />
+          <ToolCall sessionId="" callId={tool.callId} name={tool.toolName} args={tool.arguments} result={undefined} index={0} />
           <span className="pale">
             {tool.outcome ? t(`outcome.${tool.outcome}`, tool.outcome) : t("outcome.running")}
           </span>

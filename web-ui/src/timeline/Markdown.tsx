@@ -14,6 +14,8 @@ export const Markdown = memo(function Markdown({ text }: { text: string }) {
         remarkPlugins={[remarkGfm]}
         rehypePlugins={[[rehypeHighlight, { detect: false }]]}
         components={{
+          // What scrolls must be reached by keyboard.
+          pre: ({ children }) => <pre tabIndex={0}>{children}</pre>,
           a: ({ href, children }) => (
             <a href={href} target="_blank" rel="noopener noreferrer nofollow">
               {children}

@@ -70,6 +70,7 @@ function Part({ part, message, next, sessionId }: PartProps) {
       return (
         <ToolCall
           sessionId={sessionId}
+          callId={part.callId}
           name={part.toolName}
           args={part.arguments}
           result={resultOf(part, next)}
@@ -77,7 +78,16 @@ function Part({ part, message, next, sessionId }: PartProps) {
         />
       );
     case "result":
-      return <ToolCall sessionId={sessionId} name={part.toolName} args="" result={part} index={message.index} />;
+      return (
+        <ToolCall
+          sessionId={sessionId}
+          callId={part.callId}
+          name={part.toolName}
+          args=""
+          result={part}
+          index={message.index}
+        />
+      );
     case "file":
       return <File part={part} index={message.index} sessionId={sessionId} />;
     case "other":
@@ -91,7 +101,7 @@ function Folded({ label, text }: { label: string; text: string }) {
       <summary>
         {label} · {tokens(Math.ceil(text.length / 4))}
       </summary>
-      <pre>{text}</pre>
+      <pre tabIndex={0}>{text}</pre>
     </details>
   );
 }

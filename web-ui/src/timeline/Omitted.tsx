@@ -15,7 +15,7 @@ export function Omitted({ sessionId, index, characters }: Props) {
   const { run, problem } = useCommand();
   const [whole, setWhole] = useState<string | null>(null);
   if (!characters) return null;
-  if (whole !== null) return <pre className="whole">{whole}</pre>;
+  if (whole !== null) return <pre tabIndex={0} className="whole">{whole}</pre>;
   const show = async () => {
     const path = { session_id: sessionId, index };
     const message = await run(() =>

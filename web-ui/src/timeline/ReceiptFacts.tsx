@@ -7,8 +7,8 @@ const SORTS = ["filesChanged", "filesRead", "commands", "openErrors", "userRules
 export function ReceiptFacts({ receipt }: { receipt: Receipt }) {
   const { t } = useTranslation();
   return (
-    <div className="receipt">
-      <h3>{t("receipt.title")}</h3>
+    <div className="receipt" tabIndex={0}>
+      <h2>{t("receipt.title")}</h2>
       {SORTS.map((sort) => {
         const facts = receipt[sort];
         return facts.total ? (

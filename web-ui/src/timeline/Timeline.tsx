@@ -1,5 +1,5 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useCallback, useEffect, useLayoutEffect, useMemo, useRef } from "react";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Checkpoint, Snapshot } from "../api/types";
 import type { Pages } from "../api/usePages";
@@ -9,6 +9,7 @@ import { LiveReply } from "./LiveReply";
 import { Message } from "./Message";
 import { rowsOf } from "./rows";
 import { RunningCompaction } from "./RunningCompaction";
+import { OpenRows } from "./useOpen";
 
 const NEAR_END_PX = 80;
 const MESSAGE_PX = 72;
@@ -26,6 +27,7 @@ export function Timeline({ snapshot, pages, compactions }: Props) {
   const scroller = useRef<HTMLDivElement>(null);
   const follows = useRef(true);
   const handled = useRef(false);
+  const [open] = useState(() => new Map<string, boolean>());
   const total = snapshot.messageCount;
   const rows = useMemo(() => rowsOf(total, compactions), [total, compactions]);
   const cut = snapshot.compaction?.firstKeptMessageIndex ?? 0;
@@ -73,7 +75,8 @@ export function Timeline({ snapshot, pages, compactions }: Props) {
       }}
     >
       {total === 0 ? <p className="empty pale">{t("timeline.empty")}</p> : null}
-      <div className="rows" style={{ height }}>
+      <OpenRows.Provider value={open}>
+        <div className="rows" style={{ height }}>
         {drawn.map((item) => {
           const row = rows[item.index]!;
           return (
@@ -103,8 +106,9 @@ export function Timeline({ snapshot, pages, compactions }: Props) {
             </div>
           );
         })}
-      </div>
-      <LiveReply live={snapshot.live} />
+        </div>
+        <LiveReply live={snapshot.live} />
+      </OpenRows.Provider>
       <Approvals snapshot={snapshot} />
       <RunningCompaction snapshot={snapshot} />
       {snapshot.outcome === "error" && snapshot.operation === "idle" ? (

@@ -1,12 +1,13 @@
 import { diffLines } from "diff";
-import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { ResultPart } from "../api/types";
 import { tokens } from "../numbers";
 import { Omitted } from "./Omitted";
+import { useOpen } from "./useOpen";
 
 interface Props {
   sessionId: string;
+  callId: string;
   name: string;
   /** JSON text. */
   args: string;
@@ -16,16 +17,16 @@ interface Props {
 }
 
 /** A call and its result on one line; it opens to both, an edit as the lines it changes. */
-export function ToolCall({ sessionId, name, args, result, index }: Props) {
+export function ToolCall({ sessionId, callId, name, args, result, index }: Props) {
   const { t } = useTranslation();
-  const [open, setOpen] = useState(false);
+  const [open, toggle] = useOpen(callId);
   const given = parsed(args);
   const edit = editOf(given);
   const characters = result ? result.text.length + result.omittedCharacters : 0;
   const failed = !!result && result.outcome !== "success";
   return (
     <div className={`tool${result?.shown === "cleared" ? " cleared" : ""}${failed ? " failed" : ""}`}>
-      <button className="tool-line" aria-expanded={open} onClick={() => setOpen(!open)}>
+      <button className="tool-line" aria-expanded={open} onClick={toggle}>
         <span className="tool-name">{name}</span> <span className="tool-target">{target(given)}</span>
         <span className="tool-size">
           {failed ? `${t(`outcome.${result.outcome}`, result.outcome)} · ` : ""}
@@ -37,8 +38,8 @@ export function ToolCall({ sessionId, name, args, result, index }: Props) {
       ) : null}
       {open ? (
         <div className="tool-body">
-          {edit ? <Diff before={edit.before} after={edit.after} /> : args ? <pre>{pretty(given, args)}</pre> : null}
-          {result ? <pre>{result.text}</pre> : null}
+          {edit ? <Diff before={edit.before} after={edit.after} /> : args ? <pre tabIndex={0}>{pretty(given, args)}</pre> : null}
+          {result ? <pre tabIndex={0}>{result.text}</pre> : null}
           {result ? (
             <Omitted sessionId={sessionId} index={index} characters={result.omittedCharacters} />
           ) : null}
@@ -50,7 +51,7 @@ export function ToolCall({ sessionId, name, args, result, index }: Props) {
 
 function Diff({ before, after }: { before: string; after: string }) {
   return (
-    <pre className="diff">
+    <pre tabIndex={0} className="diff">
       {diffLines(before, after).map((piece, number) => (
         <span key={number} className={piece.added ? "added" : piece.removed ? "removed" : ""}>
           {piece.value.replace(/^(?=.)/gm, piece.added ? "+ " : piece.removed ? "- " : "  ")}
