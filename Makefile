@@ -49,6 +49,7 @@ check: $(READY) ## Formatting, lint, types, layers, leaked paths, docs
 	$(BIN)/mkdocs build --strict --quiet
 
 test: $(READY) $(PAGE) ## All tests but the soak; branch coverage ≥ 95 %, of the core ≥ 99 %
+	cd web-ui && npm test --silent
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest --ignore=tests/soak
 	$(BIN)/coverage combine --quiet

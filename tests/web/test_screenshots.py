@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ pytestmark = [pytest.mark.anyio, needs_browser]
 async def test_the_demo_in_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pictures = Path(os.environ.get("SCREENSHOTS") or tmp_path)
     monkeypatch.setenv("PALIMPSEST_HOME", str(tmp_path))  # put back after the stage's own
+    monkeypatch.setattr(sys, "executable", "python3")  # the commands in the pictures
     with stage() as (host, act):
         await act()
         (session,) = host
