@@ -410,10 +410,10 @@ async def test_the_browsers_language(project: Path, locale: str, word: str) -> N
 
 
 async def test_a_long_session_draws_and_loads_only_what_is_looked_at(project: Path) -> None:
-    async with site([Reply(text=f"answer {turn}") for turn in range(600)], project) as found:
-        session = await worked(found, 600)
+    async with site([Reply(text=f"answer {turn}") for turn in range(250)], project) as found:
+        session = await worked(found, 250)
         page = await found.page(session)
-        await expect(page.get_by_text("answer 599", exact=True)).to_be_visible()
+        await expect(page.get_by_text("answer 249", exact=True)).to_be_visible()
         assert await page.locator(".row").count() < 80
         pages = [url for url in found.asked if "/messages?" in url]
         assert len(pages) <= 3

@@ -29,6 +29,7 @@ from palimpsest.web.rooms import Rooms
 from palimpsest.web.routes import router
 
 MOST_BODY_BYTES = 1 << 20
+METHODS = ["GET", "POST", "PUT", "DELETE", "PATCH"]
 
 
 def create_app(host: SessionHost, *, access: Access | None = None) -> FastAPI:
@@ -55,10 +56,13 @@ def create_app(host: SessionHost, *, access: Access | None = None) -> FastAPI:
         redoc_url=None,
         openapi_url="/api/openapi.json",
         max_body_size=MOST_BODY_BYTES,
+        redirect_slashes=False,
     )
     app.state.rooms = rooms
     app.state.access = access or Access()
     app.include_router(router)
+    # Before the page: it would answer what is none of its business, and with a redirect.
+    app.add_api_route("/api/{path:path}", _nothing_here, methods=METHODS, include_in_schema=False)
     app.add_exception_handler(PalimpsestError, _on_error)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http)
@@ -67,6 +71,10 @@ def create_app(host: SessionHost, *, access: Access | None = None) -> FastAPI:
         app.mount("/", StaticFiles(directory=str(page), html=True))
     app.add_middleware(Guard, access=app.state.access)
     return app
+
+
+async def _nothing_here(path: str) -> None:
+    raise NotFoundError(f"There is nothing at /api/{path}.")
 
 
 def _answer(error: PalimpsestError) -> Response:

@@ -3,6 +3,7 @@ import { api, ask } from "./client";
 import type { Original } from "./types";
 
 export const PAGE = 100;
+const AGAIN_MS = 2_000;
 
 export interface Pages {
   get(index: number): Original | undefined;
@@ -17,6 +18,7 @@ export interface Pages {
  */
 export function usePages(sessionId: string, total: number, version: number): Pages {
   const [pages, setPages] = useState<ReadonlyMap<number, Original[]>>(new Map());
+  const [failures, setFailures] = useState(0);
   const asked = useRef(new Map<number, string>());
   const wanted = useRef<[number, number]>([Math.max(0, total - PAGE), total]);
 
@@ -36,11 +38,15 @@ export function usePages(sessionId: string, total: number, version: number): Pag
         const path = { session_id: sessionId };
         ask(api.GET("/api/sessions/{session_id}/messages", { params: { path, query } })).then(
           (answer) => setPages((known) => new Map(known).set(page, answer.messages)),
-          () => asked.current.delete(page),
+          () => {
+            asked.current.delete(page);
+            window.setTimeout(() => setFailures((count) => count + 1), AGAIN_MS);
+          },
         );
       }
     },
-    [sessionId, total, version],
+    // A failure asks again.
+    [sessionId, total, version, failures],
   );
 
   const want = useCallback(

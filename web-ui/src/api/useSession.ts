@@ -5,7 +5,7 @@ import type { SessionEvent, Snapshot } from "./types";
 export interface SessionView {
   snapshot: Snapshot | null;
   connected: boolean;
-  /** Grows whenever something decided anew what the model sees. */
+  /** Grows whenever something decided anew what the model sees, or may have while nobody listened. */
   viewVersion: number;
 }
 
@@ -21,7 +21,10 @@ export function useSession(sessionId: string): SessionView {
     setSnapshot(null);
     return follow(sessionId, {
       onSnapshot: setSnapshot,
-      onConnected: setConnected,
+      onConnected(now) {
+        setConnected(now);
+        if (!now) setViewVersion((version) => version + 1);
+      },
       onEvent(event) {
         if (event.kind === "message_update") {
           const { channel, delta } = event;
