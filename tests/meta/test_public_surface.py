@@ -52,7 +52,11 @@ PUBLIC = [
     "wrap",
 ]
 
-HEAVY = {"pydantic_ai", "pydantic", "typer", "rich", "anthropic", "openai", "google", "httpx2"}
+HEAVY = {"pydantic_ai", "pydantic", "typer", "rich", "anthropic", "openai", "google", "httpx2"} | {
+    "langchain",
+    "langchain_core",
+    "agents",
+}
 
 
 def test_the_public_names_are_these() -> None:

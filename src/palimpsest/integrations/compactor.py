@@ -54,8 +54,9 @@ class CompactedMessages(Generic[MessageT]):
         receipt: of the newest compaction in this call; None where there was none.
     """
 
-    messages: list[MessageT]
-    state: CompactionState
+    # Event loops write the result of a task out on their way, and a history is long.
+    messages: list[MessageT] = field(repr=False)
+    state: CompactionState = field(repr=False)
     receipt: Receipt | None = None
 
 
@@ -192,7 +193,7 @@ class Compactor(Generic[MessageT]):
     ) -> _Call[MessageT]:
         own = list(messages)
         scan = self._dialect.scan(own)
-        digests = self._digests(own)
+        digests = self.digests(own)
         if state.dialect not in {"", self._dialect.name}:
             reason = f"it was made with {state.dialect} messages, not {self._dialect.name}"
             raise ForeignStateError(None, reason)
@@ -212,7 +213,12 @@ class Compactor(Generic[MessageT]):
         call.learn_count(reported_tokens)
         return call
 
-    def _digests(self, messages: Sequence[MessageT]) -> tuple[str, ...]:
+    def digests(self, messages: Sequence[MessageT]) -> tuple[str, ...]:
+        """Give the digest of each message, as states hold them.
+
+        Raises:
+            InvalidMessageError: a message holds what is no JSON.
+        """
         digests: list[str] = []
         for index, message in enumerate(messages):
             try:
