@@ -53,6 +53,7 @@ class Scripted(BaseChatModel):
 
     window: int = 0
     profile: Any = None
+    replies_without_calls: bool = False
     _requests: list[list[BaseMessage]] = PrivateAttr(default_factory=list)
 
     @property
@@ -74,7 +75,7 @@ class Scripted(BaseChatModel):
             )
         self._requests.append(messages)
         number = len(self._requests)
-        if isinstance(messages[-1], ToolMessage):
+        if self.replies_without_calls or isinstance(messages[-1], ToolMessage):
             return AIMessage(f"Done {number}.")
         calls: Any = [
             {"name": "read", "args": {"path": f"p{number}/{one}"}, "id": f"c{number}/{one}"}
@@ -163,6 +164,16 @@ def changed_without_a_record(requests: list[list[BaseMessage]], events: list[Any
         not record and said(later)[: len(earlier)] != said(earlier)
         for earlier, later, record in pairs
     )
+
+
+def test_old_outputs_are_cleared_in_the_request_only() -> None:
+    model, events = Scripted(), list[Any]()
+    agent = agent_of(model, on_event=events.append)
+    for turn in range(12):
+        agent.invoke({"messages": [("user", f"Prompt {turn}.")]}, CONFIG)
+    assert {event.kind for event in events} == {"pruned", "context_budget"}
+    assert "[Old tool result content cleared]" in str(model.requests[-1])
+    assert "cleared" not in str(agent.get_state(CONFIG).values["messages"])
 
 
 async def test_asynchronous_runs_and_streams() -> None:

@@ -74,6 +74,18 @@ async def test_three_hundred_requests_fit_extend_each_other_and_lose_nothing() -
     assert outputs(history) == [f"t{turn}:" + "x" * 4_000 for turn in range(150)]
 
 
+async def test_old_outputs_are_cleared_in_the_view_only() -> None:
+    model = ScriptedModel(script(6, prose=1), window=16_000)
+    events: list[Any] = []
+    agent = wrapped(model, on_event=events.append)
+    history: list[Any] = []
+    for turn in range(6):
+        history = (await agent.run(f"part {turn}", message_history=history)).all_messages()
+    assert {event.kind for event in events} == {"pruned", "context_budget"}
+    assert "[Old tool result content cleared]" in model.requests[-1].text
+    assert outputs(history) == [f"t{turn}:" + "x" * 4_000 for turn in range(6)]
+
+
 def test_blocking_runs() -> None:
     agent = wrapped(ScriptedModel(script(1)))
     # pydantic-ai runs on the thread's loop, and leaves open one that it has to make.
