@@ -17,10 +17,15 @@ PUBLIC = [
     "PRUNE_PLACEHOLDER",
     "PRUNE_PROTECT_TOKENS",
     "AgentSession",
+    "CompactedMessages",
     "CompactingModel",
+    "CompactionState",
+    "CompactorSettings",
     "CompatibleEndpoint",
     "ContextBudgetExceededError",
     "EngineSettings",
+    "ForeignStateError",
+    "InvalidMessageError",
     "LimitChoices",
     "McpHttpServer",
     "McpStdioServer",
@@ -33,16 +38,25 @@ PUBLIC = [
     "SessionManager",
     "SessionSettings",
     "__version__",
+    "compact_messages",
     "count_user_turns",
     "create_agent_session",
     "estimate_part_tokens",
     "get_prune_thresholds",
     "is_tool_return_part",
+    "message_compactor",
+    "prune_messages",
     "prune_old_tool_outputs",
     "prune_part_content",
+    "run_sync",
+    "wrap",
 ]
 
-HEAVY = {"pydantic_ai", "pydantic", "typer", "rich", "anthropic", "openai", "google", "httpx2"}
+HEAVY = {"pydantic_ai", "pydantic", "typer", "rich", "anthropic", "openai", "google", "httpx2"} | {
+    "langchain",
+    "langchain_core",
+    "agents",
+}
 
 
 def test_the_public_names_are_these() -> None:

@@ -108,7 +108,7 @@ def test_documents_one_behind_the_other(tmp_path: Path) -> None:
         (7, "request: 7"),
         (
             {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://x"}}]},
-            'PROMPT: {"type":"image_url","image_url":{"url":"https://x"}}',
+            "PROMPT: ['ImageUrl']",
         ),
     ],
 )

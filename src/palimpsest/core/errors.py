@@ -22,6 +22,7 @@
     ├─ RefusalError                   not now; nothing was changed
     │  ├─ NothingToCompactError       the planner finds no cut
     │  ├─ UnknownCheckpointError      no checkpoint of the session has that id
+    │  ├─ ForeignStateError           a compaction state belongs to another history
     │  ├─ ContextBudgetExceededError  the request does not fit, and nothing made it fit
     │  ├─ SessionBusyError            an operation of the session is under way
     │  ├─ SessionDisposedError        the session was disposed of
@@ -322,6 +323,29 @@ class UnknownCheckpointError(RefusalError):
 
     def __str__(self) -> str:
         return f"This session has no checkpoint {self.checkpoint_id}."
+
+
+class ForeignStateError(RefusalError):
+    """A compaction state was made with another history; nothing was done.
+
+    Attributes:
+        message_index: 0-based index of the first message that differs; None where the state as a
+            whole does not fit.
+        reason: what differs, a clause.
+    """
+
+    code = "foreign_state"
+
+    def __init__(self, message_index: int | None, reason: str) -> None:
+        super().__init__(message_index, reason)
+        self.message_index = message_index
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return (
+            f"The state belongs to another history: {self.reason}. "
+            "Hand over the history that it was made with, or start without a state."
+        )
 
 
 class ContextBudgetExceededError(RefusalError):

@@ -21,3 +21,12 @@ def parse_arguments(arguments: str | Mapping[str, object] | None) -> Json:
         return cast("Json", from_json(arguments.encode("utf-8", "surrogatepass")))
     except ValueError:
         return arguments
+
+
+def is_complete(arguments: str) -> bool:
+    """Whether argument text does not break off: it is JSON, or empty as some models write none."""
+    try:
+        from_json(arguments.encode("utf-8", "surrogatepass"))
+    except ValueError:
+        return not arguments
+    return True

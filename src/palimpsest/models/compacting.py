@@ -15,19 +15,22 @@ from dataclasses import replace
 from typing import Any
 
 from pydantic_ai import RunContext
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
+from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 
-from palimpsest.core.calibration import Meter
+from palimpsest.core.errors import ForeignStateError
+from palimpsest.core.excerpt import Json
 from palimpsest.core.receipt import Receipt
+from palimpsest.core.record_codec import JsonObject
 from palimpsest.core.records import Checkpoint, Record
 from palimpsest.models.candidates import CandidateMaker
 from palimpsest.models.cap import cap_request
 from palimpsest.models.engine import Engine, EngineSettings, Limits
 from palimpsest.models.engine_events import EngineEvent
 from palimpsest.models.engine_model import EngineModel, Outgoing, RequestLimits
+from palimpsest.models.history import History
 from palimpsest.models.limits import (
     NO_CHOICES,
     LimitChoices,
@@ -36,8 +39,11 @@ from palimpsest.models.limits import (
     request_fixed_measure,
 )
 from palimpsest.models.overflow import Overflow
+from palimpsest.models.prompts import looks_typed
 from palimpsest.models.resolve import ModelChoice, resolve_model
+from palimpsest.models.state import NEW, CompactionState
 from palimpsest.models.summarizer import ExtractiveSummarizer, Summarizer
+from palimpsest.models.taken import DIALECT, Taken
 from palimpsest.models.timeline import Timeline
 
 MOST_CONVERSATIONS = 64
@@ -111,21 +117,59 @@ class CompactingModel(WrapperModel):
         found = self._conversations.get(conversation_id)
         return [] if found is None else list(found.engine.timeline.checkpoints.values())
 
-    def _conversation(self, messages: Sequence[ModelMessage]) -> _Conversation:
-        key = messages[-1].conversation_id or ""
-        found = self._conversations.pop(key, None)
+    def dump(self, messages: Sequence[ModelMessage]) -> JsonObject:
+        """Give what is known of a conversation beside its messages, as JSON.
+
+        Args:
+            messages: its history, as a run of the agent gave it.
+
+        Raises:
+            ForeignStateError: this model knows no conversation that these messages go on with.
+        """
+        found = self._conversations.get(_key(messages))
         if found is None or not found.continues(messages):
-            found = _Conversation(
-                self.wrapped,
-                choices=self._choices,
-                settings=self._engine_settings,
-                summarizer=self._summarizer,
-                on_event=self._on_event,
-            )
-        self._conversations[key] = found
+            raise ForeignStateError(None, "this model has not served these messages")
+        return found.state().dump()
+
+    def load(self, messages: Sequence[ModelMessage], state: Json) -> None:
+        """Take a conversation up where ``dump`` left it, in another process or much later.
+
+        Args:
+            messages: its history, as it was stored; later messages may follow.
+            state: what ``dump`` gave.
+
+        Raises:
+            InvalidSettingError: the state is none, or was changed.
+            ForeignStateError: it belongs to another history, and where they differ.
+        """
+        found = self._new_conversation(CompactionState.load(state), messages)
+        self._keep(_key(messages), found)
+
+    def _conversation(self, messages: Sequence[ModelMessage]) -> _Conversation:
+        found = self._conversations.get(_key(messages))
+        if found is None or not found.continues(messages):
+            found = self._new_conversation(NEW)
+        self._keep(_key(messages), found)
+        return found
+
+    def _new_conversation(
+        self, state: CompactionState, messages: Sequence[ModelMessage] = ()
+    ) -> _Conversation:
+        return _Conversation(
+            self.wrapped,
+            choices=self._choices,
+            settings=self._engine_settings,
+            summarizer=self._summarizer,
+            on_event=self._on_event,
+            taken=Taken.up(state, messages),
+            state=state,
+        )
+
+    def _keep(self, key: str, conversation: _Conversation) -> None:
+        self._conversations[key] = conversation
+        self._conversations.move_to_end(key)
         if len(self._conversations) > MOST_CONVERSATIONS:
             self._conversations.popitem(last=False)
-        return found
 
 
 class _Conversation:
@@ -139,12 +183,15 @@ class _Conversation:
         settings: EngineSettings,
         summarizer: Summarizer,
         on_event: Listener | None,
+        taken: Taken,
+        state: CompactionState,
     ) -> None:
         self._wrapped = wrapped
-        self._received: list[ModelMessage] = []
-        self._limits: ModelLimits = model_limits(wrapped, caller=choices)
+        self._taken = taken
+        self._own_limits = model_limits(wrapped, caller=choices)
+        self._limits: ModelLimits = state.known_limits(self._own_limits)
         self.engine = Engine(
-            Timeline(),
+            Timeline(History(taken.stored()), state.records),
             settings=settings,
             candidates=CandidateMaker(
                 summarizer=summarizer,
@@ -154,7 +201,8 @@ class _Conversation:
             ),
             save=_keep_in_memory,
             emit=on_event or _ignore,
-            meter=Meter(),
+            meter=state.meter,
+            counter=state.counter,
         )
         self.model = EngineModel(
             wrapped,
@@ -166,37 +214,29 @@ class _Conversation:
 
     def continues(self, messages: Sequence[ModelMessage]) -> bool:
         """Whether the messages begin with those handed over last."""
-        known = self._received
-        if not known:
-            return True
-        joint = len(known) - 1
-        return (
-            len(messages) > joint
-            and all(
-                one is two or one == two
-                for one, two in zip(known[:joint], messages[:joint], strict=True)
-            )
-            and _begins_with(messages[joint], known[joint])
+        return self._taken.continues(messages)
+
+    def state(self) -> CompactionState:
+        """Give what is known beside the messages."""
+        window, bytes_now = self._limits.window, self._limits.byte_limit
+        return CompactionState(
+            dialect=DIALECT,
+            digests=self._taken.digests(),
+            pieces=self._taken.pieces,
+            records=tuple(self.engine.timeline.records),
+            meter=self.engine.meter,
+            counter=self.engine.counter,
+            window=window.tokens if window.source == "provider_error" else 0,
+            byte_limit=0 if bytes_now == self._own_limits.byte_limit else bytes_now,
         )
 
     async def _take_in(self, outgoing: Outgoing) -> None:
-        for message in self._new(outgoing.messages):
+        self._taken, new = self._taken.with_new(outgoing.messages)
+        for message in new:
             stored = replace(message, instructions=None) if message.kind == "request" else message
-            if self.engine.timeline.outline.prompts and _is_prompt(stored):
+            if self.engine.timeline.outline.prompts and looks_typed(stored):
                 self._prune(outgoing)
             self.engine.timeline.append(stored)
-        self._received = list(outgoing.messages)
-
-    def _new(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
-        """Give what is new; what pydantic-ai joined to the last request is a message of its own."""
-        if not self._received:
-            return list(messages)
-        joint = len(self._received) - 1
-        last, grown = self._received[joint], messages[joint]
-        new = list(messages[joint + 1 :])
-        if isinstance(grown, ModelRequest) and len(grown.parts) > len(last.parts):
-            new.insert(0, replace(grown, parts=list(grown.parts[len(last.parts) :])))
-        return new
 
     def _prune(self, outgoing: Outgoing) -> None:
         self.engine.begin_run()
@@ -224,13 +264,5 @@ def _ignore(event: object) -> None:
     del event
 
 
-def _begins_with(message: ModelMessage, earlier: ModelMessage) -> bool:
-    if message is earlier or message == earlier:
-        return True
-    both = isinstance(message, ModelRequest) and isinstance(earlier, ModelRequest)
-    return both and list(message.parts[: len(earlier.parts)]) == list(earlier.parts)
-
-
-def _is_prompt(message: ModelMessage) -> bool:
-    kinds = {part.part_kind for part in message.parts}
-    return "user-prompt" in kinds and not kinds & {"tool-return", "retry-prompt", "retry-feedback"}
+def _key(messages: Sequence[ModelMessage]) -> str:
+    return messages[-1].conversation_id or ""

@@ -129,6 +129,7 @@ class Engine:
         timeline: history, records and view.
         meter: the one number that feeds both the policy and every meter a person sees.
         dispatched: rows of the newest request that was sent; none before the first.
+        counter: pressured preflights of this prompt run.
     """
 
     def __init__(
@@ -140,6 +141,7 @@ class Engine:
         save: SaveRecord,
         emit: Callable[[EngineEvent], None],
         meter: Meter,
+        counter: int = 0,
     ) -> None:
         self.timeline = timeline
         self.meter = meter
@@ -148,7 +150,7 @@ class Engine:
         self._candidates = candidates
         self._save = save
         self._emit = emit
-        self._counter = 0
+        self.counter = counter
         self._candidate: Candidate | None = None
         self._receipt: Receipt | None = None
         self._save_error: SaveFailedError | None = None
@@ -203,7 +205,7 @@ class Engine:
 
     def begin_run(self) -> None:
         """Start a prompt run: pressured preflights are counted anew."""
-        self._counter = 0
+        self.counter = 0
 
     # --- automatic compaction ----------------------------------------------------------------
 
@@ -243,13 +245,13 @@ class Engine:
         state = begin(
             budget=limits.budget,
             settings=self._settings.policy,
-            counter=self._counter,
+            counter=self.counter,
             reading=reading,
             forced=forced,
             held=self.timeline.view.state.held,
         )
         state = await self._run(state, limits, "overflow" if forced else trigger)
-        self._counter = state.counter
+        self.counter = state.counter
         self._report(state, limits)
 
     async def _run(self, state: Preflight, limits: Limits, trigger: CompactionTrigger) -> Preflight:

@@ -20,6 +20,7 @@ from palimpsest.core.budget import (
     require_positive_integer,
 )
 from palimpsest.core.estimate import compact_json, system_tokens, text_bytes, tools_tokens
+from palimpsest.models.pricing import find_pricing
 
 if TYPE_CHECKING:
     from pydantic_ai.models import ModelRequestParameters
@@ -146,6 +147,30 @@ def model_limits(
         or settings.byte_limit
         or min(BYTE_LIMITS.get(member.system, DEFAULT_BYTE_LIMIT) for member in members),
     )
+
+
+def named_limits(name: str, *, caller: LimitChoices = NO_CHOICES) -> ModelLimits:
+    """Find the limits of a model by its name alone: no key and no provider's package is needed.
+
+    Args:
+        name: with or without a leading ``provider:``; a name that is not in the price table has the
+            window that is assumed.
+        caller: limits, where the caller knows better.
+    """
+    known = find_pricing(name) if name else None
+    window = _chosen("window", caller, NO_CHOICES)
+    if window is None and known is not None and known.window is not None:
+        window = Limit(tokens=known.window, source="price_table")
+    window = window or Limit(tokens=DEFAULT_WINDOW_TOKENS, source="assumed")
+    max_output = _chosen("max_output", caller, NO_CHOICES)
+    if max_output is None:
+        max_output = Limit(tokens=default_max_output(window.tokens), source="assumed")
+    provider = "" if known is None else known.provider.id
+    return ModelLimits(
+        window=window,
+        max_output=max_output,
+        byte_limit=caller.byte_limit or BYTE_LIMITS.get(provider, DEFAULT_BYTE_LIMIT),
+    ).with_window(window)
 
 
 def member_models(model: Model) -> Iterator[Model]:

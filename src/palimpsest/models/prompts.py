@@ -47,6 +47,12 @@ def is_prompt(message: ModelMessage) -> bool | None:
     return said if isinstance(said, bool) else None
 
 
+def looks_typed(message: ModelMessage) -> bool:
+    """Whether a message that says nothing is a prompt by its parts."""
+    kinds = {part.part_kind for part in message.parts}
+    return "user-prompt" in kinds and not kinds & {"tool-return", "retry-prompt", "retry-feedback"}
+
+
 def _said(message: ModelMessage, name: str) -> object:
     mark = (message.metadata or {}).get(_KEY)
     return cast("dict[str, object]", mark).get(name) if isinstance(mark, dict) else None

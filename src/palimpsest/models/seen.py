@@ -77,7 +77,7 @@ class SeenRequest:
     def lines(self) -> tuple[bytes, ...]:
         """One line of JSON a message, with what a provider would be sent of it."""
         dumped = ModelMessagesTypeAdapter.dump_python([*self.messages], mode="json")
-        return tuple(to_json(_sent(message)) + b"\n" for message in dumped)
+        return tuple(to_json(sent_fields(message)) + b"\n" for message in dumped)
 
     @property
     def body(self) -> bytes:
@@ -131,7 +131,7 @@ def message_tokens(message: ModelMessage) -> int:
     return measured.envelope_tokens + sum(part.tokens for part in measured.parts)
 
 
-def _sent(message: dict[str, object]) -> dict[str, object]:
+def sent_fields(message: dict[str, object]) -> dict[str, object]:
     """Leave out bookkeeping of a message and of its parts; what is inside a part is content."""
     shown = _without_bookkeeping(message)
     parts = cast("list[dict[str, object]]", message["parts"])

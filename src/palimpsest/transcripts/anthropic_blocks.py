@@ -8,13 +8,11 @@ from pydantic_ai.messages import (
     FinishReason,
     ModelResponsePart,
     TextPart,
-    ThinkingPart,
-    ToolCallPart,
     UserContent,
 )
 
-from palimpsest.transcripts.content import (
-    as_arguments,
+from palimpsest.formats.anthropic_messages import known_reply_part
+from palimpsest.formats.content import (
     as_record,
     as_text,
     block_content,
@@ -30,10 +28,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from palimpsest.core.excerpt import Json
-    from palimpsest.transcripts.content import Record
+    from palimpsest.formats.content import Record
     from palimpsest.transcripts.history import HistoryBuilder, Outcome
-
-PROVIDER = "anthropic"
 
 FINISH_REASONS: dict[str, FinishReason] = {
     "end_turn": "stop",
@@ -48,31 +44,7 @@ def reply_part(block: Json) -> ModelResponsePart:
     """One block of a reply; an unknown one as text, so that nothing is dropped."""
     if isinstance(block, str):
         return TextPart(content=block)
-    fields = as_record(block)
-    match fields.get("type"):
-        case "text" if isinstance(fields.get("text"), str):
-            return TextPart(content=as_text(fields.get("text")))
-        case "thinking":
-            return ThinkingPart(
-                content=as_text(fields.get("thinking")),
-                signature=as_text(fields.get("signature")) or None,
-                provider_name=PROVIDER,
-            )
-        case "redacted_thinking":
-            return ThinkingPart(
-                content="",
-                id="redacted_thinking",
-                signature=as_text(fields.get("data")) or None,
-                provider_name=PROVIDER,
-            )
-        case "tool_use":
-            return ToolCallPart(
-                tool_name=as_text(fields.get("name")) or "unknown",
-                args=as_arguments(fields.get("input")),
-                tool_call_id=as_text(fields.get("id")),
-            )
-        case _:
-            return TextPart(content=compact_json(block))
+    return known_reply_part(as_record(block)) or TextPart(content=compact_json(block))
 
 
 def reply_parts(content: Json) -> list[ModelResponsePart]:

@@ -7,13 +7,8 @@ from typing import TYPE_CHECKING
 from pydantic_ai.messages import ModelResponse
 from pydantic_ai.usage import RequestUsage
 
-from palimpsest.transcripts.anthropic_blocks import (
-    FINISH_REASONS,
-    PROVIDER,
-    add_user_content,
-    reply_parts,
-)
-from palimpsest.transcripts.content import (
+from palimpsest.formats.anthropic_messages import PROVIDER
+from palimpsest.formats.content import (
     as_count,
     as_list,
     as_record,
@@ -21,6 +16,11 @@ from palimpsest.transcripts.content import (
     as_time,
     image_count,
     text_of,
+)
+from palimpsest.transcripts.anthropic_blocks import (
+    FINISH_REASONS,
+    add_user_content,
+    reply_parts,
 )
 from palimpsest.transcripts.history import Built, HistoryBuilder, Origin
 from palimpsest.transcripts.openai_chat import tools_of
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from palimpsest.core.excerpt import Json
-    from palimpsest.transcripts.content import Record
+    from palimpsest.formats.content import Record
 
 FORMAT = "anthropic-messages"
 

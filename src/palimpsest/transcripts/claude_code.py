@@ -9,14 +9,8 @@ from typing import TYPE_CHECKING
 from pydantic_ai.messages import ModelResponse
 from pydantic_ai.usage import RequestUsage
 
-from palimpsest.transcripts.anthropic_blocks import (
-    FINISH_REASONS,
-    PROVIDER,
-    add_user_content,
-    reply_parts,
-)
-from palimpsest.transcripts.claude_tree import Node, history_of, repeated_lines, split_sessions
-from palimpsest.transcripts.content import (
+from palimpsest.formats.anthropic_messages import PROVIDER
+from palimpsest.formats.content import (
     as_count,
     as_list,
     as_record,
@@ -26,6 +20,12 @@ from palimpsest.transcripts.content import (
     image_count,
     text_of,
 )
+from palimpsest.transcripts.anthropic_blocks import (
+    FINISH_REASONS,
+    add_user_content,
+    reply_parts,
+)
+from palimpsest.transcripts.claude_tree import Node, history_of, repeated_lines, split_sessions
 from palimpsest.transcripts.history import Built, HistoryBuilder, Origin
 from palimpsest.transcripts.jsonl import Entry, read_entries
 from palimpsest.transcripts.recording import Problem, RecordedCompaction, RecordingCounts

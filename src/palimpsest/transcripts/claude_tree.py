@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from palimpsest.transcripts.content import as_list, as_record, as_text
+from palimpsest.formats.content import as_list, as_record, as_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from palimpsest.transcripts.content import Record
+    from palimpsest.formats.content import Record
     from palimpsest.transcripts.history import HistoryBuilder
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from palimpsest.core.errors import NotARecordingError
-from palimpsest.transcripts.content import as_list, as_record, as_text
+from palimpsest.formats.content import as_list, as_record, as_text
 from palimpsest.transcripts.jsonl import read_entries
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from palimpsest.core.excerpt import Json
-    from palimpsest.transcripts.content import Record
+    from palimpsest.formats.content import Record
 
 LineFormat: TypeAlias = Literal["claude-code", "pi"]
 DocumentFormat: TypeAlias = Literal[

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from palimpsest.core.excerpt import Json
-    from palimpsest.transcripts.content import Content
+    from palimpsest.formats.content import Content
 
 Outcome: TypeAlias = Literal["success", "failed", "denied", "interrupted"]
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from palimpsest.core.excerpt import Json
-    from palimpsest.transcripts.content import Record
+    from palimpsest.formats.content import Record
 
 _DECODER = json.JSONDecoder(strict=False)
 _BOM = b"\xef\xbb\xbf"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from palimpsest.formats.content import as_list, as_record, as_text
 from palimpsest.transcripts import openai_chat
-from palimpsest.transcripts.content import as_list, as_record, as_text
 from palimpsest.transcripts.history import HistoryBuilder
 
 if TYPE_CHECKING:

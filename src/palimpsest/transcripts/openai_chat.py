@@ -7,16 +7,11 @@ from typing import TYPE_CHECKING
 from pydantic_ai.messages import (
     FinishReason,
     ModelResponse,
-    ModelResponsePart,
-    TextPart,
-    ThinkingPart,
-    ToolCallPart,
 )
 from pydantic_ai.usage import RequestUsage
 
-from palimpsest.transcripts.content import (
+from palimpsest.formats.content import (
     EPOCH,
-    as_arguments,
     as_count,
     as_list,
     as_record,
@@ -25,10 +20,9 @@ from palimpsest.transcripts.content import (
     compact_json,
     content_of,
     image_count,
-    joined,
     text_of,
 )
-from palimpsest.transcripts.content import block_content as block_of
+from palimpsest.formats.openai_chat import reply_parts
 from palimpsest.transcripts.detect import results_in
 from palimpsest.transcripts.history import Built, HistoryBuilder, Origin
 from palimpsest.transcripts.recording import RecordingCounts
@@ -39,7 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from palimpsest.core.excerpt import Json
-    from palimpsest.transcripts.content import Record
+    from palimpsest.formats.content import Record
     from palimpsest.transcripts.history import Outcome
 
 FORMAT = "openai-chat"
@@ -171,43 +165,12 @@ def _end(extra: Record) -> Outcome:
 def reply(message: Record, response: Record, choice: Record, at: datetime) -> ModelResponse:
     """A reply; ``response`` and ``choice`` are the API's answer around it, or empty."""
     return ModelResponse(
-        parts=_parts(message),
+        parts=reply_parts(message),
         usage=_usage(response.get("usage")),
         model_name=as_text(response.get("model")) or None,
         timestamp=at,
         provider_response_id=as_text(response.get("id")) or None,
         finish_reason=_FINISH_REASONS.get(as_text(choice.get("finish_reason"))),
-    )
-
-
-def _parts(message: Record) -> list[ModelResponsePart]:
-    parts = list[ModelResponsePart]()
-    for key in ("reasoning_content", "thinking"):
-        if thought := as_text(message.get(key)):
-            parts.append(ThinkingPart(content=thought))
-            break
-    content = message.get("content")
-    pieces = [block_of(block) for block in content] if isinstance(content, list) else []
-    texts = [piece if isinstance(piece, str) else "[media]" for piece in pieces]
-    text = joined(texts) if pieces else content_of(content)
-    if isinstance(text, str) and text:
-        parts.append(TextPart(content=text))
-    if refusal := as_text(message.get("refusal")):
-        parts.append(TextPart(content=refusal))
-    calls = as_list(message.get("tool_calls"))
-    if isinstance(message.get("function_call"), dict) and not calls:
-        calls = [{"function": message.get("function_call")}]
-    parts.extend(_call(call) for call in calls)
-    return parts
-
-
-def _call(call: Json) -> ToolCallPart:
-    fields = as_record(call)
-    function = as_record(fields.get("function"))
-    return ToolCallPart(
-        tool_name=as_text(function.get("name")) or "unknown",
-        args=as_arguments(function.get("arguments")),
-        tool_call_id=as_text(fields.get("id")),
     )
 
 

@@ -15,7 +15,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.usage import RequestUsage
 
-from palimpsest.transcripts.content import (
+from palimpsest.formats.content import (
     as_arguments,
     as_count,
     as_list,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from palimpsest.core.excerpt import Json
-    from palimpsest.transcripts.content import Record
+    from palimpsest.formats.content import Record
     from palimpsest.transcripts.history import Outcome
 
 FORMAT = "pi"

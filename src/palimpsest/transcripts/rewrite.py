@@ -8,8 +8,8 @@ import uuid
 from typing import TYPE_CHECKING
 
 from palimpsest.core.errors import NotARecordingError
+from palimpsest.formats.content import as_count, as_list, as_record, as_text, compact_json
 from palimpsest.transcripts import claude_code, pi
-from palimpsest.transcripts.content import as_count, as_list, as_record, as_text, compact_json
 from palimpsest.transcripts.history import named_apart
 from palimpsest.transcripts.read import read_sessions
 from palimpsest.transcripts.view import CompactedView, KeptRecord, kept_content, kept_records
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from palimpsest.core.excerpt import Json
-    from palimpsest.transcripts.content import Record
+    from palimpsest.formats.content import Record
     from palimpsest.transcripts.history import Built
     from palimpsest.transcripts.recording import Recording
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydantic_ai.messages import ModelResponse, ModelResponsePart, TextPart, ToolCallPart
 
-from palimpsest.transcripts import openai_chat
-from palimpsest.transcripts.content import (
+from palimpsest.formats.content import (
     EPOCH,
     as_list,
     as_record,
@@ -17,6 +16,7 @@ from palimpsest.transcripts.content import (
     image_count,
     text_of,
 )
+from palimpsest.transcripts import openai_chat
 from palimpsest.transcripts.history import Built, HistoryBuilder, Origin
 from palimpsest.transcripts.recording import RecordingCounts
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from palimpsest.core.excerpt import Json
-    from palimpsest.transcripts.content import Record
+    from palimpsest.formats.content import Record
 
 FORMAT = "swe-agent"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pydantic_ai.messages import ModelRequest, ToolReturnPart
 
 from palimpsest.core.errors import InvalidSettingError
-from palimpsest.transcripts.content import as_record
+from palimpsest.formats.content import as_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

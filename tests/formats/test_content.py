@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from palimpsest.core.excerpt import Json
-from palimpsest.transcripts.content import EPOCH, as_arguments, as_count, as_time, compact_json
+from palimpsest.formats.content import EPOCH, as_arguments, as_count, as_time, compact_json
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeAlias
 
-from pydantic_ai.messages import BinaryContent, UserContent
+from pydantic_ai.messages import BinaryContent, ImageUrl, UserContent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -104,6 +104,13 @@ def data_url(url: str) -> BinaryContent | None:
     return image(data, head.removeprefix("data:").removesuffix(";base64"))
 
 
+def linked_image(url: str) -> UserContent | None:
+    """An image behind a URL: its data where the URL holds them, else its address."""
+    if url.startswith(("http://", "https://")):
+        return ImageUrl(url=url)
+    return data_url(url)
+
+
 def block_content(block: Json) -> UserContent:
     """One content block of any known dialect; an unknown one as its JSON text."""
     if isinstance(block, str):
@@ -115,11 +122,21 @@ def block_content(block: Json) -> UserContent:
             found = as_text(fields.get("text"))
         case "image" | "document" if isinstance(fields.get("source"), dict):
             source = as_record(fields.get("source"))
-            found = image(source.get("data"), source.get("media_type"))
+            if source.get("type") == "url" and fields.get("type") == "image":
+                found = linked_image(as_text(source.get("url")))
+            else:
+                found = image(source.get("data"), source.get("media_type"))
         case "image":
             found = image(fields.get("data"), fields.get("mimeType"))
         case "image_url":
-            found = data_url(as_text(as_record(fields.get("image_url")).get("url")))
+            found = linked_image(as_text(as_record(fields.get("image_url")).get("url")))
+        case "input_image" if fields.get("image_url"):
+            found = linked_image(as_text(fields.get("image_url")))
+        case "input_audio":
+            audio = as_record(fields.get("input_audio"))
+            found = image(audio.get("data"), f"audio/{as_text(audio.get('format')) or 'wav'}")
+        case "input_file" if fields.get("file_data"):
+            found = data_url(as_text(fields.get("file_data")))
         case "file" if isinstance(fields.get("content"), str):
             found = f"{as_text(fields.get('path'))}\n{as_text(fields.get('content'))}"
         case _:
@@ -155,3 +172,12 @@ def image_count(value: Json) -> int:
     return sum(
         as_text(as_record(block).get("type")) in {"image", "image_url"} for block in as_list(value)
     )
+
+
+def without_cache_marks(value: Json) -> Json:
+    """The value without ``cache_control`` at any depth: callers move these marks as they go on."""
+    if isinstance(value, dict):
+        return {
+            key: without_cache_marks(item) for key, item in value.items() if key != "cache_control"
+        }
+    return [without_cache_marks(item) for item in value] if isinstance(value, list) else value
