@@ -75,6 +75,7 @@ def sessions(
     summarizer: Any = "extractive",
     failing_commits: int = 0,
     approving: str = "",
+    skill_directories: tuple[str, ...] = (),
     **model: Any,
 ) -> SessionHost:
     """A host whose sessions all answer from one script, in a window of 16,000 tokens."""
@@ -90,7 +91,9 @@ def sessions(
                 read,
                 *([Tool(deploy, name=approving, requires_approval=True)] if approving else []),
             ],
-            settings=SessionSettings(summarizer=summarizer, limits=LIMITS),
+            settings=SessionSettings(
+                summarizer=summarizer, limits=LIMITS, skill_directories=skill_directories
+            ),
         )
 
     return SessionHost(open_session, cwd)

@@ -170,6 +170,23 @@ async def test_compact_says_why_it_cannot_be_given_and_keeps_the_draft(project: 
         await asyncio.wait([running])
 
 
+async def test_a_skill_is_offered_and_expanded(project: Path) -> None:
+    skill = project / "skills" / "review" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: review\ndescription: How we review\n---\nLook twice.\n", "utf-8")
+    folders = (str(project / "skills"),)
+    async with site([Reply(text="ok")], project, skill_directories=folders) as found:
+        session = await found.host.draft()
+        page = await found.page(session)
+        await composer(page).fill("please $re")
+        await page.get_by_role("button", name="$review").click()
+        await expect(composer(page)).to_have_value("please $review ")
+        await composer(page).press("Enter")
+        await expect(page.get_by_role("article", name="Agent")).to_contain_text("ok")
+        assert any("Look twice." in text for text in await prompts(session))
+        await expect(page.get_by_text("Skill ·")).to_be_visible()
+
+
 # --- while it runs -------------------------------------------------------------------------------
 
 

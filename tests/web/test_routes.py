@@ -102,6 +102,25 @@ async def test_the_same_request_starts_one_run(project: Path) -> None:
         assert len([row for row in await gathered(found, name) if row["startsTurn"]]) == 2
 
 
+async def test_of_prompts_at_the_same_time_one_is_accepted(project: Path) -> None:
+    gate = Gate()
+    async with served([Reply(text="done", before=gate)], project) as found:
+        name = await found.draft()
+        asked = [f"prompt {number}" for number in range(5)]
+        answers = await asyncio.gather(
+            *(found.post(f"{name}/prompt", {"requestId": text, "text": text}) for text in asked)
+        )
+        gate.open()
+        await found.session(name).wait_for_idle()
+        stored = [row["parts"][0]["text"] for row in await gathered(found, name)]
+        accepted = [
+            text for text, answer in zip(asked, answers, strict=True) if answer.status_code == 202
+        ]
+        assert stored == [*accepted, "done"]
+        refused = [answer for answer in answers if answer.status_code != 202]
+        assert {answer.json()["code"] for answer in refused} == {"session_busy"}
+
+
 async def test_abort_answers_when_settled(project: Path) -> None:
     gate = Gate()
     async with served([Reply(text="never", before=gate)], project) as found:

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Checkpoint } from "./api/types";
-import { meaningOf, offered } from "./composer/commands";
+import { meaningOf, mentionedSkills, offered, offeredSkills } from "./composer/commands";
 import { safety, tokens } from "./numbers";
 import { rowsOf } from "./timeline/rows";
 
@@ -30,6 +30,23 @@ describe("what the composer's text means (SPEC §11)", () => {
     ["", []],
   ])("menu of %j", (text, names) => expect(offered(text)).toEqual(names));
 });
+
+test.each([
+  ["use $review here", ["review"]],
+  ["$review $deploy $review", ["review", "deploy"]],
+  ["$HOME stays, $other too, a$review", []],
+  ["", []],
+])("skills of %j", (text, names) => expect(mentionedSkills(text, ["deploy", "review"])).toEqual(names));
+
+test.each([
+  ["$", ["deploy", "review"]],
+  ["please $re", ["review"]],
+  ["$review", []],
+  ["$review ", []],
+  ["a$", []],
+])("skills offered for %j", (text, names) =>
+  expect(offeredSkills(text, ["deploy", "review"])).toEqual(names),
+);
 
 test("a compaction stands behind the messages that were there", () => {
   const at = (id: string, historyMessageCount: number) => ({ id, historyMessageCount }) as Checkpoint;

@@ -288,6 +288,10 @@ class AgentSession:
         """What all records add up to: the active checkpoint, and outputs cleared and trimmed."""
         return self._conversation.engine.timeline.view.state
 
+    async def skill_names(self) -> Sequence[str]:
+        """Give the skills that a prompt may name, as they stand now, in alphabetical order."""
+        return await self._conversation.skills.names()
+
     def get_compactions(self) -> tuple[Checkpoint, ...]:
         """Give every checkpoint, oldest first, one that waits to be saved included."""
         return tuple(self._conversation.engine.timeline.checkpoints.values())

@@ -53,6 +53,7 @@ class Conversation:
         engine: history, records and view.
         compaction: the one under way, or None.
         run: the prompt under way, or None.
+        skills: reads the skills that a prompt names.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class Conversation:
         self.header = loaded.header
         self._settings = settings
         self._environment = environment
-        self._skills = skills
+        self.skills = skills
         self._emit = emit
         preset = permission_preset(settings.permission_preset or loaded.header.permission_preset)
         self.approvals = Approvals(emit, preset=preset)
@@ -174,7 +175,7 @@ class Conversation:
 
     async def _accept(self, content: str | list[UserContent], skills: Sequence[str]) -> None:
         """Store the prompt, with the skills in front of it and what pruning clears before it."""
-        expanded = await self._skills.load(skills)
+        expanded = await self.skills.load(skills)
         timeline = self.engine.timeline
         index = len(timeline.history)
         clearing = self.engine.plan_clearing(self.side.next_limits().budget)

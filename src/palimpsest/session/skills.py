@@ -42,6 +42,10 @@ class SkillLoader(Protocol):
         """
         ...
 
+    async def names(self) -> Sequence[str]:
+        """Give the names of all skills, in alphabetical order."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectorySkills:

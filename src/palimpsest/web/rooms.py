@@ -79,19 +79,25 @@ class Room:
                 accepted.set_result(None)
 
         def on_done(task: asyncio.Task[str]) -> None:
-            unsubscribe()
             error = NotAcceptedError(_ABORTED) if task.cancelled() else task.exception()
             if not accepted.done():
                 self._runs.pop(body.request_id, None)
                 accepted.set_exception(error or NotAcceptedError(_ABORTED))
 
-        unsubscribe = self.session.subscribe(on_event)
         images = [
             BinaryContent(data=image.data, media_type=image.media_type) for image in body.images
         ]
-        work = self.session.prompt(body.text, attachments=images, skills=body.skills)
+
+        async def work() -> str:
+            # Not before its turn: a message that ended earlier would be another prompt's.
+            unsubscribe = self.session.subscribe(on_event)
+            try:
+                return await self.session.prompt(body.text, attachments=images, skills=body.skills)
+            finally:
+                unsubscribe()
+
         # What goes wrong later is told by the stream: ``settled`` carries it.
-        self._keep(work).add_done_callback(on_done)
+        self._keep(work()).add_done_callback(on_done)
         return run
 
     async def settle(self, work: Coroutine[object, object, object]) -> None:

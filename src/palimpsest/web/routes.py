@@ -32,6 +32,7 @@ from palimpsest.web.wire import (
     RestoreBody,
     RestorePreview,
     SessionList,
+    SkillList,
     Snapshot,
     TitleBody,
     Usage,
@@ -262,6 +263,12 @@ async def get_context(room: Looked) -> ContextShares:
         turns_kept=found.turns_kept,
         outputs_cleared=found.outputs_cleared,
     )
+
+
+@router.get("/sessions/{session_id}/skills")
+async def get_skills(room: Looked) -> SkillList:
+    """List the skills that a prompt may name."""
+    return SkillList(names=tuple(await room.session.skill_names()))
 
 
 @router.get("/sessions/{session_id}/usage")

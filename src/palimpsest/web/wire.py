@@ -98,6 +98,12 @@ class Accepted(ApiModel):
     run_id: str
 
 
+class SkillList(ApiModel):
+    """The skills that a prompt may name."""
+
+    names: tuple[str, ...]
+
+
 class RestorePreview(ApiModel):
     """What a restore would show; nothing was changed."""
 

@@ -4,11 +4,12 @@ import { api, ask } from "../api/client";
 import type { ImageBody, Snapshot } from "../api/types";
 import { useStored } from "../stored";
 import { useCommand } from "../useCommand";
-import { isCommand, meaningOf, offered, type CommandName } from "./commands";
+import { isCommand, meaningOf, mentionedSkills, offered, offeredSkills, type CommandName } from "./commands";
 import { readImages } from "./images";
 import { SlashMenu } from "./SlashMenu";
 import { useCompact } from "./useCompact";
 import { useQueue, type Waiting } from "./useQueue";
+import { useSkills } from "./useSkills";
 
 interface Props {
   snapshot: Snapshot;
@@ -39,16 +40,18 @@ export function Composer({ snapshot, onCreate }: Props) {
   }, [text]);
 
   const post = useCallback(
-    async ({ requestId, text, images }: Waiting) => {
+    async ({ requestId, text, images, skills }: Waiting) => {
       const path = { session_id: snapshot.id };
       return run(() =>
-        ask(api.POST("/api/sessions/{session_id}/prompt", { params: { path }, body: { requestId, text, images, skills: [] } })),
+        ask(api.POST("/api/sessions/{session_id}/prompt", { params: { path }, body: { requestId, text, images, skills } })),
       );
     },
     [run, snapshot.id],
   );
   const { queue, add, remove } = useQueue(snapshot, post);
 
+  const known = useSkills(snapshot.id);
+  const skills = offeredSkills(text, known);
   const menu = closed === text ? [] : offered(text);
   const runCommand = async (name: CommandName, rest: string) => {
     const typed = text;
@@ -78,7 +81,8 @@ export function Composer({ snapshot, onCreate }: Props) {
       return;
     }
     if (!meaning.text && images.length === 0) return;
-    const waiting = { requestId: crypto.randomUUID(), text: meaning.text, images };
+    const skills = mentionedSkills(meaning.text, known);
+    const waiting = { requestId: crypto.randomUUID(), text: meaning.text, images, skills };
     if (busy) {
       add(waiting);
     } else if (!(await post(waiting))) {
@@ -161,6 +165,23 @@ export function Composer({ snapshot, onCreate }: Props) {
       </p>
       {menu.length ? (
         <SlashMenu names={menu} chosen={Math.min(chosen, menu.length - 1)} snapshot={snapshot} reason={reason} onChoose={(name) => runCommand(name, "")} />
+      ) : null}
+      {skills.length ? (
+        <ul className="chips" aria-label={t("composer.skills")}>
+          {skills.map((name) => (
+            <li key={name}>
+              <button
+                type="button"
+                onClick={() => {
+                  setText(text.replace(/\$[a-z0-9-]*$/, `$$${name} `));
+                  area.current?.focus();
+                }}
+              >
+                ${name}
+              </button>
+            </li>
+          ))}
+        </ul>
       ) : null}
       {images.length ? (
         <ul className="chips">

@@ -23,6 +23,20 @@ export function offered(text: string): readonly CommandName[] {
   return found ? COMMANDS.filter((name) => name.startsWith(found[1]!)) : [];
 }
 
+const SKILL = /(?<!\S)\$([a-z0-9][a-z0-9-]*)(?!\S)/g;
+
+/** The known skills that stand as `$name` in a prompt, each once, in order, as in the command line. */
+export function mentionedSkills(text: string, known: readonly string[]): string[] {
+  const names = [...text.matchAll(SKILL)].map((found) => found[1]!);
+  return [...new Set(names)].filter((name) => known.includes(name));
+}
+
+/** The skills whose name begins as the `$word` at the end of a text. */
+export function offeredSkills(text: string, known: readonly string[]): string[] {
+  const found = /(?:^|\s)\$([a-z0-9-]*)$/.exec(text);
+  return found ? known.filter((name) => name.startsWith(found[1]!) && name !== found[1]) : [];
+}
+
 export function isCommand(name: string): name is CommandName {
   return (COMMANDS as readonly string[]).includes(name);
 }

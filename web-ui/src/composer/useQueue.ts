@@ -6,6 +6,7 @@ import { useStored } from "../stored";
 export interface Waiting {
   requestId: string;
   text: string;
+  skills: string[];
   images: ImageBody[];
 }
 
