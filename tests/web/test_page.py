@@ -187,6 +187,17 @@ async def test_a_skill_is_offered_and_expanded(project: Path) -> None:
         await expect(page.get_by_text("Skill ·")).to_be_visible()
 
 
+async def test_files_are_offered_folder_by_folder(project: Path) -> None:
+    (project / "src").mkdir()
+    (project / "src" / "dates.py").write_text("", "utf-8")
+    async with site([], project) as found:
+        page = await found.page(await found.host.draft())
+        await composer(page).fill("look at @s")
+        await page.get_by_role("button", name="@src/", exact=True).click()
+        await page.get_by_role("button", name="@src/dates.py").click()
+        await expect(composer(page)).to_have_value("look at @src/dates.py ")
+
+
 # --- while it runs -------------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path as FilePath
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
@@ -13,6 +14,7 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 from palimpsest.web.listing import session_list
 from palimpsest.web.originals import PICTURES, Reading, media_of, originals
 from palimpsest.web.problems import NotFoundError
+from palimpsest.web.project_files import files_beginning
 from palimpsest.web.rooms import Room, Rooms
 from palimpsest.web.usage import request_usage
 from palimpsest.web.wire import (
@@ -22,6 +24,7 @@ from palimpsest.web.wire import (
     Compactions,
     ContextShares,
     EventFrame,
+    FileList,
     ModelBody,
     Original,
     Originals,
@@ -269,6 +272,15 @@ async def get_context(room: Looked) -> ContextShares:
 async def get_skills(room: Looked) -> SkillList:
     """List the skills that a prompt may name."""
     return SkillList(names=tuple(await room.session.skill_names()))
+
+
+@router.get("/sessions/{session_id}/files")
+async def get_files(
+    room: Looked, beginning: Annotated[str, Query(max_length=1_000)] = ""
+) -> FileList:
+    """List files and folders of the project that begin as what was typed, one folder at a time."""
+    cwd = FilePath(room.session.cwd)
+    return FileList(paths=await asyncio.to_thread(files_beginning, cwd, beginning))
 
 
 @router.get("/sessions/{session_id}/usage")

@@ -104,6 +104,12 @@ class SkillList(ApiModel):
     names: tuple[str, ...]
 
 
+class FileList(ApiModel):
+    """Paths of the project, relative; folders end with a slash."""
+
+    paths: tuple[str, ...]
+
+
 class RestorePreview(ApiModel):
     """What a restore would show; nothing was changed."""
 

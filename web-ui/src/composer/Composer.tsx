@@ -6,9 +6,11 @@ import { useStored } from "../stored";
 import { useCommand } from "../useCommand";
 import { isCommand, meaningOf, mentionedSkills, offered, offeredSkills, type CommandName } from "./commands";
 import { readImages } from "./images";
+import { Offers } from "./Offers";
 import { SlashMenu } from "./SlashMenu";
 import { useCompact } from "./useCompact";
 import { useQueue, type Waiting } from "./useQueue";
+import { useFiles } from "./useFiles";
 import { useSkills } from "./useSkills";
 
 interface Props {
@@ -52,6 +54,7 @@ export function Composer({ snapshot, onCreate }: Props) {
 
   const known = useSkills(snapshot.id);
   const skills = offeredSkills(text, known);
+  const files = useFiles(snapshot.id, text);
   const menu = closed === text ? [] : offered(text);
   const runCommand = async (name: CommandName, rest: string) => {
     const typed = text;
@@ -70,6 +73,11 @@ export function Composer({ snapshot, onCreate }: Props) {
         clear();
         onCreate();
     }
+  };
+
+  const complete = (typed: RegExp, whole: string) => {
+    setText(text.replace(typed, () => whole));
+    area.current?.focus();
   };
 
   const submit = async () => {
@@ -166,23 +174,16 @@ export function Composer({ snapshot, onCreate }: Props) {
       {menu.length ? (
         <SlashMenu names={menu} chosen={Math.min(chosen, menu.length - 1)} snapshot={snapshot} reason={reason} onChoose={(name) => runCommand(name, "")} />
       ) : null}
-      {skills.length ? (
-        <ul className="chips" aria-label={t("composer.skills")}>
-          {skills.map((name) => (
-            <li key={name}>
-              <button
-                type="button"
-                onClick={() => {
-                  setText(text.replace(/\$[a-z0-9-]*$/, `$$${name} `));
-                  area.current?.focus();
-                }}
-              >
-                ${name}
-              </button>
-            </li>
-          ))}
-        </ul>
-      ) : null}
+      <Offers
+        label={t("composer.skills")}
+        names={skills.map((name) => `$${name} `)}
+        onChoose={(name) => complete(/\$[a-z0-9-]*$/, name)}
+      />
+      <Offers
+        label={t("composer.files")}
+        names={files.map((path) => `@${path}${path.endsWith("/") ? "" : " "}`)}
+        onChoose={(path) => complete(/@[^\s@]*$/, path)}
+      />
       {images.length ? (
         <ul className="chips">
           {images.map((image, number) => (
