@@ -232,6 +232,28 @@ async def test_half_a_character_from_a_model_or_a_tool_does_not_end_a_session(as
     assert r"cut off: \ud83d" in stored
 
 
+class Halt(BaseException):
+    """What some libraries raise to get past ``except Exception``."""
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [ValueError("x"), ExceptionGroup("g", [KeyError("k")]), BaseExceptionGroup("g", [Halt("h")])],
+)
+async def test_whatever_a_tool_raises_its_step_is_closed_and_the_session_goes_on(
+    failure: BaseException,
+) -> None:
+    async def fails() -> str:
+        raise failure
+
+    found = await rig([Reply(calls=(Call(tool="fails"),)), *answers(20)], tools={"fails": fails})
+    with pytest.raises(type(failure)):
+        await found.session.prompt("try")
+    assert found.events[-1].kind == "settled"
+    await ask(found, ["and now?"])
+    assert (await found.store.load()).messages == tuple(found.session.messages)
+
+
 async def test_a_summariser_with_a_smaller_window_gets_chunks_that_fit() -> None:
     small = ScriptedModel([Reply(text="## Goal\nGo on.")] * 20, window=4_096)
     found = await rig(answers(*[5_000] * 4), summarizer=ModelSummarizer(model=small))
