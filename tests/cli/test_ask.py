@@ -174,6 +174,16 @@ def test_a_broken_file_and_one_in_use(
             assert other.wait(40) == 0
 
 
+def test_a_save_that_fails_is_told_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "sessions").write_text("a file in the way")
+    with scripted(monkeypatch, Answer(text="x")):
+        done = ask("-p", "x")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.exception is None or isinstance(done.exception, SystemExit)
+    assert done.stderr.count("could not be saved") == 1
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_keeps_what_was_said(

@@ -55,9 +55,28 @@ def test_a_broken_file_is_refused(file: Path, text: str) -> None:
     assert file.read_text() == text
 
 
+def test_a_file_that_is_no_text_is_refused_and_not_touched(file: Path) -> None:
+    file.write_bytes(b"model = \xff\xfe\n")
+    for work in (
+        read_config,
+        lambda: write_setting("model", "a:b"),
+        lambda: remove_setting("model"),
+    ):
+        with pytest.raises(BrokenConfigError, match="UTF-8"):
+            work()
+    assert file.read_bytes() == b"model = \xff\xfe\n"
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("colour", "x"), ("window", "many"), ("window", "0"), ("permission_preset", "root")],
+    [
+        ("colour", "x"),
+        ("model", ""),
+        ("model", " "),
+        ("window", "many"),
+        ("window", "0"),
+        ("permission_preset", "root"),
+    ],
 )
 def test_what_cannot_be_set(file: Path, key: str, value: str) -> None:
     with pytest.raises(InvalidSettingError):

@@ -169,3 +169,16 @@ def test_missing_originals_and_a_failed_compaction_are_not_passed_over() -> None
     text = console.file.getvalue()
     assert "◌ not compacted: It timed out." in text
     assert "ORIGINALS ARE MISSING: 8 of 9 messages" in text
+
+
+def test_one_that_is_terminated_leaves_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "palimpsest", "demo"]
+    surroundings = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=surroundings) as process:
+        assert process.stdout is not None
+        while "●".encode() not in process.stdout.readline():
+            assert process.poll() is None
+        process.terminate()
+        process.communicate(timeout=40)
+    assert process.returncode == 143
+    assert list(tmp_path.iterdir()) == []

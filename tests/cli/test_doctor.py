@@ -131,8 +131,10 @@ def test_without_a_file_all_sessions_are_checked(
         folder.mkdir(parents=True)
         run(write(folder / "s.jsonl", story()))
     (tmp_path / "sessions" / "one" / "folder.jsonl").mkdir()
+    (tmp_path / "sessions" / "one" / "lost.jsonl").symlink_to(tmp_path / "gone")
     result = doctor()
     assert result.output.count("✓") == 2
+    assert "lost.jsonl: it leads nowhere" in result.output
     assert "folder.jsonl: it cannot be read (" in result.output
     assert result.exit_code == 1
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,8 @@ from pydantic_ai.exceptions import UnexpectedModelBehavior
 from pydantic_ai.messages import ModelResponse, ToolCallPart, ToolReturnPart
 
 from palimpsest.core.errors import (
+    NoSessionYetError,
+    SessionFileError,
     SessionLockedError,
     SessionNotFoundError,
     UnknownModelError,
@@ -16,6 +19,7 @@ from palimpsest.models.limits import LimitChoices
 from palimpsest.session.agent_session import AgentSession
 from palimpsest.session.create import create_agent_session
 from palimpsest.session.manager import SessionManager
+from palimpsest.session.places import session_path
 from palimpsest.session.settings import PermissionPreset, SessionSettings
 from palimpsest.testing import Call, Reply, ScriptedModel
 from tests.session.waiting import until
@@ -192,7 +196,12 @@ async def test_a_session_is_continued_where_it_stopped(project: Path) -> None:
 async def test_what_cannot_be_opened_is_said(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(SessionNotFoundError):
+    with pytest.raises(NoSessionYetError, match=f"no session of {re.escape(str(project))} yet"):
+        await SessionManager.continue_recent(project)
+    broken = session_path(project, "broken")
+    broken.parent.mkdir(parents=True)
+    broken.write_text("{}\n")
+    with pytest.raises(SessionFileError, match=r"broken\.jsonl, line 1"):
         await SessionManager.continue_recent(project)
     with pytest.raises(SessionNotFoundError):
         await SessionManager.open(project / "none.jsonl")

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from pydantic_ai.messages import (
     ModelMessage,
+    ModelMessagesTypeAdapter,
     ModelRequest,
     ModelResponse,
     ThinkingPart,
@@ -206,6 +207,51 @@ async def test_a_result_of_five_megabytes_is_shown_in_part_and_kept_whole(window
     shown = found.model.requests[1].text
     assert "line 0 of the log" in shown
     assert "line 229999 of the log" in shown
+
+
+@pytest.mark.parametrize("asks", [False, True])
+async def test_half_a_character_from_a_model_or_a_tool_does_not_end_a_session(asks: bool) -> None:
+    async def name() -> str:
+        return "caf\udce9.txt"
+
+    calls = (Call(tool="name"), Call(tool="name", arguments={"odd": "\ud83d"}))
+    script = [Reply(text="cut off: \ud83d", calls=calls), *answers(20, 20)]
+    approving = frozenset({"name"}) if asks else frozenset[str]()
+    found = await rig(script, tools={"name": name}, approving=approving)
+    found.session.subscribe(
+        lambda event: (
+            event.kind == "approval_requested"
+            and found.session.answer_approval(event.request_id, approved=True)
+        )
+    )
+    await ask(found, ["look", "and now?"])
+    for request in found.model.requests:
+        ModelMessagesTypeAdapter.dump_json(list(request.messages))
+    stored = repr((await found.store.load()).messages)
+    assert r"caf\udce9.txt" in stored
+    assert r"cut off: \ud83d" in stored
+
+
+class Halt(BaseException):
+    """What some libraries raise to get past ``except Exception``."""
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [ValueError("x"), ExceptionGroup("g", [KeyError("k")]), BaseExceptionGroup("g", [Halt("h")])],
+)
+async def test_whatever_a_tool_raises_its_step_is_closed_and_the_session_goes_on(
+    failure: BaseException,
+) -> None:
+    async def fails() -> str:
+        raise failure
+
+    found = await rig([Reply(calls=(Call(tool="fails"),)), *answers(20)], tools={"fails": fails})
+    with pytest.raises(type(failure)):
+        await found.session.prompt("try")
+    assert found.events[-1].kind == "settled"
+    await ask(found, ["and now?"])
+    assert (await found.store.load()).messages == tuple(found.session.messages)
 
 
 async def test_a_summariser_with_a_smaller_window_gets_chunks_that_fit() -> None:

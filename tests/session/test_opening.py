@@ -29,6 +29,7 @@ from palimpsest.core.errors import (
 from palimpsest.session.doctor import examine, export_messages, tidy
 from palimpsest.session.framing import seal
 from palimpsest.session.jsonl import JsonlStore
+from palimpsest.session.listing import list_sessions
 from palimpsest.session.store import Commit, HeaderChanges
 from palimpsest.testing.faults import FaultyFiles
 from tests.session.builders import (
@@ -195,6 +196,27 @@ def test_other_files_are_refused(tmp_path: Path, data: bytes) -> None:
         run(JsonlStore.open(path))
     assert path.read_bytes() == data
     assert examine(path).header is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX kinds of files")
+@pytest.mark.parametrize("kind", ["pipe", "folder", "device"])
+def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "s.jsonl"
+    match kind:
+        case "pipe":
+            os.mkfifo(path)
+        case "folder":
+            path.mkdir()
+        case _:
+            path.symlink_to("/dev/zero")
+    for read_only in (False, True):
+        with pytest.raises(OSError, match=r"Not a regular file: '.*s\.jsonl'"):
+            run(JsonlStore.open(path, read_only=read_only))
+    with pytest.raises(OSError, match="Not a regular file"):
+        examine(path)
+    (listed,) = list_sessions(tmp_path)
+    assert listed.kind == "broken"
+    assert listed.reason.endswith("s.jsonl: Not a regular file.")
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

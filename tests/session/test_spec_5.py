@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from pydantic_ai.messages import ToolReturnPart
+from pydantic_ai.usage import RequestUsage
 
 from palimpsest.core.errors import ContextBudgetExceededError, NothingToCompactError
 from palimpsest.core.policy import PolicySettings
@@ -164,6 +167,15 @@ async def test_one_result_that_is_too_large_is_trimmed_and_stays_whole() -> None
         if isinstance(part, ToolReturnPart)
     ]
     assert originals == ["big:" + "x" * 200_000]
+
+
+@pytest.mark.parametrize("reported", [1, 30, 60, 200, 2_000])
+async def test_a_trim_fits_whatever_the_provider_counted_before(reported: int) -> None:
+    usage = RequestUsage(input_tokens=reported)
+    first = replace(read("big", 200_000), usage=usage)
+    found = await rig([first, Reply(text="done", usage=usage)], instructions="Rules " * 50)
+    assert await found.session.prompt("go") == "done"
+    assert "omitted" in found.model.requests[-1].text
 
 
 def chatty(steps: int, tokens: int) -> list[Reply]:

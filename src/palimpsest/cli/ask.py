@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
-import signal
 import sys
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Literal, TypeAlias, assert_never
 
@@ -16,7 +15,8 @@ import typer
 
 from palimpsest.cli.mentions import attachments, mentioned_skills
 from palimpsest.cli.open import Choices, manager_for, open_session, skill_loader
-from palimpsest.core.errors import MissingExtraError, PalimpsestError
+from palimpsest.cli.termination import terminated
+from palimpsest.core.errors import MissingExtraError, PalimpsestError, SaveFailedError
 from palimpsest.lab.plain import one_line
 from palimpsest.session.agent_session import AgentSession
 from palimpsest.session.events import ApprovalRequested, SessionEvent, Settled
@@ -32,18 +32,18 @@ async def ask(prompt: str, choices: Choices, cwd: Path, output_format: OutputFor
     Raises:
         PalimpsestError: the session cannot be opened, or refuses the prompt.
     """
-    with _terminated() as terminated:
+    with terminated() as came:
         try:
             return await _run(prompt, choices, cwd, output_format)
         except asyncio.CancelledError:
-            if terminated():
+            if came():
                 return 143
             raise
 
 
 async def _run(prompt: str, choices: Choices, cwd: Path, output_format: OutputFormat) -> int:
     session = await open_session(await manager_for(choices, cwd), choices)
-    async with session:
+    async with _saving_once(session):
         session.subscribe(_Refuser(session))
         writer = _Writer(session, streams=output_format == "stream-json")
         session.subscribe(writer)
@@ -70,6 +70,19 @@ async def _run(prompt: str, choices: Choices, cwd: Path, output_format: OutputFo
             return result.exit_status if isinstance(result, PalimpsestError) else 1
         case _:
             assert_never(settled.outcome)
+
+
+@asynccontextmanager
+async def _saving_once(session: AgentSession) -> AsyncGenerator[None]:
+    """Close the session; a save that failed already and fails again is not told twice."""
+    failed = False
+    try:
+        async with session:
+            yield
+            failed = session.state.outcome == "error"
+    except SaveFailedError:
+        if not failed:
+            raise
 
 
 class _Writer:
@@ -178,25 +191,3 @@ def _result_object(session: AgentSession, answer: str, settled: Settled) -> dict
 def _print_line(value: dict[str, object]) -> None:
     sys.stdout.write(json.dumps(value, ensure_ascii=True) + "\n")
     sys.stdout.flush()
-
-
-@contextmanager
-def _terminated() -> Generator[Callable[[], bool]]:
-    """Let SIGTERM cancel the run as an interrupt does; tell whether it came."""
-    came: list[bool] = []
-    if sys.platform == "win32":
-        yield lambda: bool(came)
-        return
-    loop = asyncio.get_running_loop()
-    task = asyncio.current_task()
-    assert task is not None
-
-    def cancel() -> None:
-        came.append(True)
-        task.cancel()
-
-    loop.add_signal_handler(signal.SIGTERM, cancel)
-    try:
-        yield lambda: bool(came)
-    finally:
-        loop.remove_signal_handler(signal.SIGTERM)

@@ -46,11 +46,9 @@ def read_config(path: Path | None = None) -> Config:
     """
     file = path or config_path()
     try:
-        found = tomllib.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return Config()
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BrokenConfigError(str(file), f"it is no TOML: {error}") from error
+        found = tomllib.loads(_contents(file))
+    except tomllib.TOMLDecodeError as error:
+        raise BrokenConfigError(str(file), f"it is no TOML: {error}.") from error
     try:
         return Config(
             model=_text(found, "model"),
@@ -70,6 +68,7 @@ def write_setting(key: str, value: str, path: Path | None = None) -> None:
 
     Raises:
         InvalidSettingError: there is no such key, or the value is not what it should be.
+        BrokenConfigError: the file is no text; it was not touched.
         OSError: the file cannot be written.
     """
     _check(key)
@@ -80,6 +79,8 @@ def write_setting(key: str, value: str, path: Path | None = None) -> None:
         literal = str(int(value))
     elif key == "permission_preset":
         permission_preset(value or "none")
+    elif not value.strip():
+        raise InvalidSettingError(key, value, "a name, as provider:model")
     _rewrite(key, f"{key} = {literal}\n", path or config_path())
 
 
@@ -88,6 +89,7 @@ def remove_setting(key: str, path: Path | None = None) -> None:
 
     Raises:
         InvalidSettingError: there is no such key.
+        BrokenConfigError: the file is no text; it was not touched.
         OSError: the file cannot be written.
     """
     _check(key)
@@ -98,7 +100,7 @@ def remove_setting(key: str, path: Path | None = None) -> None:
 
 def _rewrite(key: str, line: str, file: Path) -> None:
     """Put a line in the place of the key's, else in front of the first table."""
-    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    text = _contents(file)
     table = re.search(r"^\s*\[", text, re.MULTILINE)
     top, rest = (text[: table.start()], text[table.start() :]) if table else (text, "")
     pattern = re.compile(rf"^[ \t]*{key}[ \t]*=.*\n?", re.MULTILINE)
@@ -111,6 +113,16 @@ def _rewrite(key: str, line: str, file: Path) -> None:
     partial.touch(mode=0o600)
     partial.write_text(top + rest, encoding="utf-8")
     partial.replace(file)
+
+
+def _contents(file: Path) -> str:
+    """Read the file as text; a missing one is empty."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""
+    except UnicodeDecodeError as error:
+        raise BrokenConfigError(str(file), f"it is no text in UTF-8: {error.reason}.") from error
 
 
 def _check(key: str) -> None:

@@ -29,30 +29,36 @@ def demo(
     A scripted agent mends ten bugs of a scratch project. Its words were written beforehand; its
     tools are real, and so are the prunings, the compactions and the check at the end.
     """
-    from functools import partial
+    import asyncio
     from tempfile import mkdtemp
 
-    import anyio
-
     from palimpsest.cli.demo_text import DemoScreen
-    from palimpsest.lab.live import Watcher, play
+    from palimpsest.cli.termination import terminated
+    from palimpsest.lab.live import Played, Watcher, play
     from palimpsest.lab.story import load_story
 
     screen = DemoScreen()
     scratch = Path(mkdtemp(prefix="palimpsest-demo-"))
     project, session_file = scratch / "till", scratch / "session.jsonl"
+
+    async def perform() -> Played:
+        with terminated() as came:
+            try:
+                return await play(
+                    load_story(),
+                    window=window,
+                    project=project,
+                    session_file=session_file,
+                    watcher=Watcher(on_prompt=screen.prompt, on_event=screen.event),
+                )
+            except asyncio.CancelledError:
+                if came():
+                    raise typer.Exit(143) from None
+                raise
+
     try:
         screen.open(window)
-        played = anyio.run(
-            partial(
-                play,
-                load_story(),
-                window=window,
-                project=project,
-                session_file=session_file,
-                watcher=Watcher(on_prompt=screen.prompt, on_event=screen.event),
-            )
-        )
+        played = asyncio.run(perform())
         screen.close(played)
         if keep:
             screen.kept(project, session_file)

@@ -48,18 +48,24 @@ def doctor(
         typer.echo(f"There are no sessions in {data_directory()}.")
     if export is not None:
         _export(paths, export, force=force)
-    results = [_look(path, tidies=tidy) for path in files]
+    results = [_look(path, tidies=tidy, named=bool(paths)) for path in files]
     if not all(results):
         raise typer.Exit(1)
 
 
-def _look(path: Path, *, tidies: bool) -> bool:
+def _look(path: Path, *, tidies: bool, named: bool) -> bool:
     """Print what a file turned out to be; give whether all is well."""
+    from palimpsest.core.errors import SessionNotFoundError
     from palimpsest.session.doctor import examine
     from palimpsest.session.jsonl_file import os_reason
 
     try:
         seen = examine(path)
+    except SessionNotFoundError:
+        if named:
+            raise
+        _say(f"✗ {path}: it leads nowhere")
+        return False
     except OSError as error:
         _say(f"✗ {path}: it cannot be read ({os_reason(error)})")
         return False

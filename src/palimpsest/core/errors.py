@@ -17,6 +17,7 @@
     │  ├─ NoTerminalError             the interactive mode needs a terminal
     │  ├─ UnknownSkillError           no skill of that name stands in the skill directories
     │  ├─ SessionNotFoundError        there is no session file of that name
+    │  │  └─ NoSessionYetError        a project has no session to go on with
     │  ├─ AmbiguousSessionError       several session files match a name
     │  └─ StoreClosedError            the store was closed before
     ├─ RefusalError                   not now; nothing was changed
@@ -227,6 +228,15 @@ class SessionNotFoundError(UsageError):
 
     def __str__(self) -> str:
         return f"There is no session {self.path}."
+
+
+class NoSessionYetError(SessionNotFoundError):
+    """A project has no session to go on with; ``path`` is the project's folder."""
+
+    code = "no_session_yet"
+
+    def __str__(self) -> str:
+        return f"There is no session of {self.path} yet."
 
 
 class AmbiguousSessionError(UsageError):

@@ -358,10 +358,13 @@ class Engine:
         return Relieved(reading=self._reading(limits))
 
     def _plan_trim(self, limits: Limits) -> Trim | None:
-        size = self._reading(limits).pressure
+        reading = self._reading(limits)
+        size = reading.pressure
         if limits.budget.fits(size):
             return None
-        excess = (size.tokens - limits.budget.largest_fitting) / self.meter.calibration.ratio
+        # Saving the trim forgets the provider's count; what is left is then measured locally.
+        tokens = max(size.tokens, reading.comparable.tokens)
+        excess = (tokens - limits.budget.largest_fitting) / self.meter.calibration.ratio
         plan = plan_trim(
             self.timeline.view,
             excess_tokens=max(0, int(excess) + 1),

@@ -19,6 +19,7 @@ from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 
+from palimpsest.formats.encodable import encodable
 from palimpsest.formats.pydantic_ai import answers
 from palimpsest.models.engine import Engine, Limits
 from palimpsest.models.overflow import Overflow, classify_overflow
@@ -169,6 +170,8 @@ class EngineModel(WrapperModel):
 def sendable(view: Sequence[ModelMessage], received: ModelMessage) -> list[ModelMessage]:
     """Join requests that follow each other, and carry the instructions of the received one.
 
+    Text that could not be sent is replaced, see ``encodable``; the history keeps it as it is.
+
     Args:
         view: the view's messages.
         received: last message that the agent handed over; it holds this request's instructions.
@@ -184,7 +187,7 @@ def sendable(view: Sequence[ModelMessage], received: ModelMessage) -> list[Model
     last = joined[-1] if joined else None
     if isinstance(last, ModelRequest) and isinstance(received, ModelRequest):
         joined[-1] = dataclasses.replace(last, instructions=received.instructions)
-    return joined
+    return [encodable(message) for message in joined]
 
 
 def _results_first(part: ModelRequestPart) -> bool:

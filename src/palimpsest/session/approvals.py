@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pydantic_ai import RunContext
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, ToolApproved, ToolDenied
 
+from palimpsest.formats.encodable import encodable
 from palimpsest.session.events import ApprovalRequested, ApprovalResolved, SessionEvent
 from palimpsest.session.settings import PermissionPreset
 
@@ -55,7 +56,7 @@ class Approvals:
             request = ApprovalRequested(
                 request_id=call.tool_call_id,
                 tool_name=call.tool_name,
-                arguments=call.args_as_json_str(),
+                arguments=encodable(call).args_as_json_str(),
             )
             waiting[call.tool_call_id] = loop.create_future()
             self._open[call.tool_call_id] = (request, waiting[call.tool_call_id])

@@ -217,11 +217,11 @@ class Conversation:
         except asyncio.CancelledError:
             await self._save_rest(close_step)
             raise
-        except Exception as error:
+        except (Exception, BaseExceptionGroup) as error:  # a group may hold what is no Exception
             try:
                 await self._save_rest(close_step)
             except SaveFailedError as unsaved:
-                raise ExceptionGroup("the run failed, and its save", [error, unsaved]) from None
+                raise BaseExceptionGroup("the run failed, and its save", [error, unsaved]) from None
             raise
 
     async def _save_rest(self, close_step: Callable[[], None]) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import sys
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -18,9 +20,10 @@ _FLAGS: dict[OpenMode, int] = {
     "update": os.O_RDWR,
     "create": os.O_RDWR | os.O_CREAT | os.O_EXCL,
 }
-_BINARY = 0
 if sys.platform == "win32":
-    _BINARY = os.O_BINARY
+    _ALWAYS = os.O_BINARY
+else:
+    _ALWAYS = os.O_NONBLOCK  # a pipe would keep us waiting until somebody writes to it
 
 
 class Files:
@@ -30,8 +33,12 @@ class Files:
     """
 
     def open(self, path: Path, mode: OpenMode) -> int:
-        """Open a file and give its descriptor."""
-        return os.open(path, _FLAGS[mode] | _BINARY, 0o600)
+        """Open a file and give its descriptor; a directory, pipe or device is refused."""
+        descriptor = os.open(path, _FLAGS[mode] | _ALWAYS, 0o600)
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return descriptor
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "Not a regular file", str(path))
 
     def close(self, descriptor: int) -> None:
         """Close a descriptor."""

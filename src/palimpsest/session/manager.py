@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Self
 
-from palimpsest.core.errors import SessionNotFoundError
+from palimpsest.core.errors import NoSessionYetError
 from palimpsest.session.environment import Environment, SystemEnvironment
 from palimpsest.session.jsonl import JsonlStore
 from palimpsest.session.listing import Listed, list_sessions
@@ -103,16 +103,16 @@ class SessionManager:
 
     @classmethod
     async def continue_recent(cls, cwd: Path | str = ".") -> Self:
-        """The project's session that was used last.
+        """The project's session that was used last, of those that can be opened.
 
         Raises:
-            SessionNotFoundError: the project has none that can be opened.
+            NoSessionYetError: the project has none.
             SessionLockedError: another process works on it.
+            SessionFileError: none can be opened; the error is that of one of them.
         """
-        for listed in cls.list(cwd):
-            if listed.kind == "session":
-                return await cls.open(listed.path)
-        raise SessionNotFoundError(str(project_directory(Path(cwd))))
+        for listed in cls.list(cwd):  # the broken ones come last, and are refused
+            return await cls.open(listed.path)
+        raise NoSessionYetError(_absolute(cwd))
 
     @staticmethod
     def list(cwd: Path | str = ".") -> list[Listed]:
@@ -123,3 +123,7 @@ class SessionManager:
 def _new_header(cwd: Path, environment: Environment) -> SessionHeader:
     now = environment.now_ms()
     return SessionHeader(id=environment.new_id(), cwd=str(cwd), created=now, updated=now)
+
+
+def _absolute(folder: Path | str) -> str:
+    return str(Path(folder).absolute())

@@ -36,6 +36,7 @@ from pydantic_ai.result import AgentStream
 from pydantic_graph import End
 
 from palimpsest.core.view import REPAIR_TEXT
+from palimpsest.formats.encodable import encodable
 from palimpsest.formats.pydantic_ai import tool_return_text
 from palimpsest.models.overflow import silent_overflow
 from palimpsest.models.prompts import mark, mark_truncated
@@ -195,7 +196,7 @@ class PromptRun:
                         ToolStart(
                             call_id=part.tool_call_id,
                             tool_name=part.tool_name,
-                            arguments=part.args_as_json_str(),
+                            arguments=encodable(part).args_as_json_str(),
                         )
                     )
                 case FunctionToolResultEvent(part=ToolReturnPart() as part):

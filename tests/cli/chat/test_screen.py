@@ -206,6 +206,12 @@ def test_an_operation_ends(event: Settled, held: bool, said: list[str]) -> None:
     ]
 
 
+def test_one_prompt_waits() -> None:
+    _, blocks = play([settled("cancelled")], queued(BUSY, "one"))
+    texts = [block.text for block in blocks if isinstance(block, NoticeBlock)]
+    assert texts[-1].startswith("1 prompt waits: Enter")
+
+
 def test_an_end_in_the_midst_of_a_reply_keeps_its_words() -> None:
     _, blocks = play([*text("Half a sentence"), settled("cancelled")])
     assert blocks[0] == ProseBlock(markdown="Half a sentence")

@@ -302,7 +302,9 @@ def _settled(screen: Screen, event: Settled) -> Step:
         blocks.append(NoticeBlock(text="Stopped. What was complete is kept."))
     held = screen.held or (event.outcome in {"error", "cancelled"} and bool(screen.queue))
     if held and not screen.held:
-        text = f"{count(len(screen.queue), 'prompt')} wait: Enter sends the next, ↑ takes one back."
+        wait = "waits" if len(screen.queue) == 1 else "wait"
+        waiting = f"{count(len(screen.queue), 'prompt')} {wait}"
+        text = f"{waiting}: Enter sends the next, ↑ takes one back."
         blocks.append(NoticeBlock(text=text))
     return Step(
         screen=Screen(queue=screen.queue, held=held),

@@ -1,0 +1,58 @@
+"""Messages that can be sent: text without lone surrogates, which no request could carry."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import TypeVar, cast
+
+from pydantic_ai.messages import BaseToolCallPart, ModelMessage
+
+_T = TypeVar("_T", bound=ModelMessage | BaseToolCallPart[object])
+
+
+def encodable(message: _T) -> _T:
+    """Give a message, or a call, whose text is UTF-8; the same one where it is already.
+
+    A surrogate without its other half becomes U+FFFD, two halves become their character.
+    """
+    return cast("_T", _encodable(message))
+
+
+def _encodable(value: object) -> object:
+    """Go through texts, lists, mappings and dataclasses; what is unchanged is not copied."""
+    match value:
+        case str():
+            return _encodable_text(value)
+        case list() | tuple():
+            items = cast("list[object] | tuple[object, ...]", value)
+            changed = [_encodable(item) for item in items]
+            if not _differ(changed, items):
+                return items
+            return changed if isinstance(items, list) else tuple(changed)
+        case Mapping():
+            mapping = cast("Mapping[object, object]", value)
+            flat = [*mapping.keys(), *mapping.values()]
+            changed = [_encodable(item) for item in flat]
+            half = len(mapping)
+            pairs = zip(changed[:half], changed[half:], strict=True)
+            return dict(pairs) if _differ(changed, flat) else mapping
+        case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.init}
+            found = {name: _encodable(item) for name, item in fields.items()}
+            changes = {name: item for name, item in found.items() if item is not fields[name]}
+            return dataclasses.replace(value, **changes) if changes else value
+        case _:
+            return value
+
+
+def _differ(changed: list[object], items: list[object] | tuple[object, ...]) -> bool:
+    return any(new is not old for new, old in zip(changed, items, strict=True))
+
+
+def _encodable_text(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
