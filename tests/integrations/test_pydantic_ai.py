@@ -145,7 +145,27 @@ async def test_structured_output_and_the_turns_behind_it() -> None:
         history = result.all_messages()
     ends = [event for event in events if event.kind == "compaction_end"]
     assert ends
-    assert all(end.receipt.figures.turns_summarised > 0 for end in ends)
+    assert ends[-1].receipt.figures.turns_summarised + ends[-1].receipt.figures.turns_kept >= 10
+    state = agent.dump(history)
+    later = wrap(Agent(model, output_type=City), limits=SMALL)
+    stored = ModelMessagesTypeAdapter.dump_json(history)
+    later.load(ModelMessagesTypeAdapter.validate_json(stored), state)
+    assert later.dump(history) == state
+
+
+async def test_conversations_with_joined_messages_do_not_mix() -> None:
+    found = [{"name": f"C{number}", "country": "x"} for number in range(6)]
+    replies = [Reply(calls=(Call(tool="final_result", arguments=city),)) for city in found]
+    model = ScriptedModel(replies)
+    agent = wrap(Agent(model, output_type=City), limits=SMALL)
+    histories: list[list[Any]] = [[], []]
+    for turn in range(3):
+        for talk, history in enumerate(histories):
+            result = await agent.run(f"talk {talk}, city {turn}", message_history=history)
+            histories[talk] = result.all_messages()
+    for talk, history in enumerate(histories):
+        assert [1, 1] in agent.dump(history)["pieces"]
+        assert f"talk {1 - talk}" not in model.requests[-2 + talk].text
 
 
 async def test_deferred_approvals() -> None:

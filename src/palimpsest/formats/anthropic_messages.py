@@ -38,6 +38,7 @@ from palimpsest.formats.content import (
     block_content,
     content_of,
     joined,
+    with_plain_text,
 )
 from palimpsest.formats.dialect import (
     CallBook,
@@ -211,8 +212,8 @@ class AnthropicMessages:
         return request_of(parts)
 
     def identity(self, message: Record) -> Json:
-        """Everything."""
-        return message
+        """Everything; one text block is the same as its text."""
+        return with_plain_text(message)
 
     def with_results(
         self, unit: Sequence[Record], shown: Mapping[int, ShownResult | None]

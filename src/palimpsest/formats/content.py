@@ -181,3 +181,12 @@ def without_cache_marks(value: Json) -> Json:
             key: without_cache_marks(item) for key, item in value.items() if key != "cache_control"
         }
     return [without_cache_marks(item) for item in value] if isinstance(value, list) else value
+
+
+def with_plain_text(message: Record) -> Record:
+    """The message, its content as text where one text block is all: a mark needs a block."""
+    match message.get("content"):
+        case [{"type": "text", "text": str(text), **rest}] if rest.keys() <= {"cache_control"}:
+            return {**message, "content": text}
+        case _:
+            return message

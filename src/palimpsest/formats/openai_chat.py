@@ -37,6 +37,7 @@ from palimpsest.formats.content import (
     content_of,
     joined,
     text_of,
+    with_plain_text,
 )
 from palimpsest.formats.dialect import (
     CallBook,
@@ -198,8 +199,8 @@ class OpenAIChat:
                 return ModelRequest(parts=[SystemPromptPart(text_of(message.get("content")))])
 
     def identity(self, message: Record) -> Json:
-        """Everything."""
-        return message
+        """Everything; one text block is the same as its text."""
+        return with_plain_text(message)
 
     def with_results(
         self, unit: Sequence[Record], shown: Mapping[int, ShownResult | None]

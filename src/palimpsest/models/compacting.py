@@ -43,7 +43,7 @@ from palimpsest.models.prompts import looks_typed
 from palimpsest.models.resolve import ModelChoice, resolve_model
 from palimpsest.models.state import NEW, CompactionState
 from palimpsest.models.summarizer import ExtractiveSummarizer, Summarizer
-from palimpsest.models.taken import DIALECT, Taken
+from palimpsest.models.taken import DIALECT, Taken, joined
 from palimpsest.models.timeline import Timeline
 
 MOST_CONVERSATIONS = 64
@@ -127,7 +127,7 @@ class CompactingModel(WrapperModel):
             ForeignStateError: this model knows no conversation that these messages go on with.
         """
         found = self._conversations.get(_key(messages))
-        if found is None or not found.continues(messages):
+        if found is None or not found.continues(joined(messages)):
             raise ForeignStateError(None, "this model has not served these messages")
         return found.state().dump()
 
@@ -142,7 +142,7 @@ class CompactingModel(WrapperModel):
             InvalidSettingError: the state is none, or was changed.
             ForeignStateError: it belongs to another history, and where they differ.
         """
-        found = self._new_conversation(CompactionState.load(state), messages)
+        found = self._new_conversation(CompactionState.load(state), joined(messages))
         self._keep(_key(messages), found)
 
     def _conversation(self, messages: Sequence[ModelMessage]) -> _Conversation:
@@ -265,4 +265,6 @@ def _ignore(event: object) -> None:
 
 
 def _key(messages: Sequence[ModelMessage]) -> str:
-    return messages[-1].conversation_id or ""
+    """Give the conversation's id; a message that was joined from two runs has none."""
+    ids = (message.conversation_id for message in reversed(messages))
+    return next((one for one in ids if one), "")

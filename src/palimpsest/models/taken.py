@@ -68,10 +68,7 @@ class Taken:
         joint = len(known) - 1
         return (
             len(messages) > joint
-            and all(
-                one is two or one == two
-                for one, two in zip(known[:joint], messages[:joint], strict=True)
-            )
+            and all(map(_same, known[:joint], messages[:joint]))
             and _begins_with(messages[joint], known[joint])
         )
 
@@ -90,25 +87,29 @@ class Taken:
                 counts = (*pieces[joint], len(grown.parts) - len(last.parts))
                 pieces[joint] = counts
                 new.append(_split(grown, counts)[-1])
-        # Only the newest request of a new run can hold its prompt behind results of an earlier one.
-        begins = bool(self.received) and messages[-1].run_id != self.received[-1].run_id
-        for message in messages[joint + 1 :]:
-            apart = _prompt_apart(message) if begins and message is messages[-1] else None
-            pieces.append(apart or (len(message.parts),))
+        for index in range(joint + 1, len(messages)):
+            message = messages[index]
+            before = messages[index - 1] if index else None
+            pieces.append(_pieces_of(message, before))
             new += _split(message, pieces[-1])
         return Taken(received=tuple(messages), pieces=tuple(pieces)), new
 
 
-def _prompt_apart(message: ModelMessage) -> tuple[int, int] | None:
-    """Give where to part results from the prompt behind them; None where there are not both."""
+def _pieces_of(message: ModelMessage, before: ModelMessage | None) -> tuple[int, ...]:
+    """Part results from the prompt behind them, where another run than theirs brought it.
+
+    What a tool attaches to its result stands there, too; it belongs to the run of its call.
+    """
     behind = 0
     for part in reversed(message.parts):
         if part.part_kind != "user-prompt":
             break
         behind += 1
-    before = len(message.parts) - behind
-    both = behind and any(map(answers, message.parts[:before]))
-    return (before, behind) if both else None
+    results = len(message.parts) - behind
+    is_other_run = before is not None and before.run_id not in {None, message.run_id}
+    if is_other_run and behind and any(map(answers, message.parts[:results])):
+        return (results, behind)
+    return (len(message.parts),)
 
 
 def _split(message: ModelMessage, counts: Sequence[int]) -> list[ModelMessage]:
@@ -132,8 +133,27 @@ def _without_instructions(message: ModelMessage) -> ModelMessage:
     return replace(message, instructions=None) if isinstance(message, ModelRequest) else message
 
 
+def joined(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+    """Join requests that follow each other, as pydantic-ai does before a model sees them."""
+    found: list[ModelMessage] = []
+    for message in messages:
+        last = found[-1] if found else None
+        if isinstance(message, ModelRequest) and isinstance(last, ModelRequest):
+            parts = sorted([*last.parts, *message.parts], key=lambda part: not answers(part))
+            found[-1] = replace(last, parts=parts)
+        else:
+            found.append(message)
+    return found
+
+
+def _same(message: ModelMessage, earlier: ModelMessage) -> bool:
+    """Whether two messages say the same; run and time of one that was joined are made anew."""
+    alike = message.kind == earlier.kind
+    return message is earlier or (alike and list(message.parts) == list(earlier.parts))
+
+
 def _begins_with(message: ModelMessage, earlier: ModelMessage) -> bool:
-    if message is earlier or message == earlier:
+    if _same(message, earlier):
         return True
     both = isinstance(message, ModelRequest) and isinstance(earlier, ModelRequest)
     return both and list(message.parts[: len(earlier.parts)]) == list(earlier.parts)
