@@ -84,6 +84,21 @@ async def test_the_link_works_once_and_leaves_a_strict_cookie(project: Path) -> 
         assert "used before" in refused.json()["message"]
 
 
+@pytest.mark.parametrize(
+    "other", ['theme={"dark": true}', "a=b c", "bare", "=", "é=ü", 'open="half', "a=1; a=2", ";;"]
+)
+async def test_cookies_of_other_servers_of_this_machine_are_in_nobodys_way(
+    project: Path, other: str
+) -> None:
+    async with served([], project) as found, stranger(found) as browser:
+        own = f"palimpsest-8000={found.app.state.access.cookie}"
+        for cookies in (f"{other}; {own}", f"{own}; {other}"):
+            headers = encoded({"Cookie": cookies})
+            assert (await browser.get("/api/sessions", headers=headers)).status_code == 200
+        headers = encoded({"Cookie": f"{other}; palimpsest-8000=wrong"})
+        assert (await browser.get("/api/sessions", headers=headers)).status_code == 401
+
+
 async def test_a_wrong_link_does_not_use_up_the_right_one(project: Path) -> None:
     async with served([], project) as found, stranger(found) as browser:
         assert (await browser.get("/?token=wrong")).status_code == 401
