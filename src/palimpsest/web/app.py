@@ -43,8 +43,7 @@ def create_app(host: SessionHost, *, access: Access | None = None) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
         yield
-        rooms.close()
-        await host.shut_down()
+        await rooms.shut_down()
 
     rooms = Rooms(host)
     app = FastAPI(

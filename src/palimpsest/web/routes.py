@@ -45,6 +45,9 @@ HEARTBEAT_S = 15
 SLOWEST_SEND_S = 30
 """A connection that takes nothing for so long is closed; its browser comes back."""
 
+LAST_FRAMES_S = 4
+"""How long a stream may go on when the server stops, to tell how the run ended."""
+
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": Problem, "description": description}
     for status, description in {
@@ -306,5 +309,6 @@ async def get_events(
         frames(),
         ping=HEARTBEAT_S,
         send_timeout=SLOWEST_SEND_S,
+        shutdown_grace_period=LAST_FRAMES_S,
         headers={"Cache-Control": "no-store"},
     )
