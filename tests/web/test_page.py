@@ -15,6 +15,7 @@ from tests.session.helpers import work
 from tests.session.waiting import until
 from tests.web.browser import Site, needs_browser, site
 from tests.web.hostile import HOSTILE
+from tests.web.served import sessions
 
 pytestmark = [pytest.mark.anyio, needs_browser]
 
@@ -418,6 +419,25 @@ async def test_two_tabs_send_what_waits_once(project: Path) -> None:
             await expect(page.get_by_role("article", name="Agent").last).to_contain_text("three")
             await expect(page.get_by_role("list", name="Waiting prompts")).to_have_count(0)
         assert await prompts(session) == ["first", "second", "third"]
+
+
+async def test_a_session_in_use_elsewhere_is_taken_over_once_free(project: Path) -> None:
+    elsewhere = sessions([Reply(text="theirs")], project)
+    session = await elsewhere.draft()
+    await session.prompt("go")
+    async with site([Reply(text="mine")], project) as found:
+        page = await found.page(session)
+        await expect(page.get_by_text("theirs")).to_be_visible()
+        await expect(composer(page)).to_be_disabled()
+        take = page.get_by_role("button", name="Use it here")
+        await take.click()
+        await expect(page.get_by_role("alert")).to_be_visible()
+        await elsewhere.shut_down()
+        await take.click()
+        await expect(composer(page)).to_be_enabled()
+        await composer(page).fill("now")
+        await composer(page).press("Enter")
+        await expect(page.get_by_text("mine")).to_be_visible()
 
 
 # --- several pages, broken connections -----------------------------------------------------------
