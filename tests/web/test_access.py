@@ -5,6 +5,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from starlette.types import Message
 
 from tests.web.served import BASE, Served, served
 
@@ -131,6 +132,8 @@ async def test_bodies_have_a_size(project: Path) -> None:
             url = f"/api/sessions/{name}/{path}"
             answer = await found.client.post(url, content=b" " * size, headers=json)
             assert answer.status_code == status, (path, size)
+            assert set(answer.json()) == {"code", "message"}
+            assert (answer.json()["code"] == "body_too_large") == (status == 413)
 
         async def pieces() -> AsyncIterator[bytes]:
             for _ in range(5):
@@ -139,3 +142,17 @@ async def test_bodies_have_a_size(project: Path) -> None:
         url = f"/api/sessions/{name}/compact"
         answer = await found.client.post(url, content=pieces(), headers=json)
         assert answer.json()["code"] == "body_too_large"
+
+
+async def test_a_web_socket_is_closed(project: Path) -> None:
+    async with served([], project) as found:
+        sent: list[Message] = []
+
+        async def receive() -> Message:
+            return {"type": "websocket.connect"}
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        await found.app({"type": "websocket", "path": "/", "headers": []}, receive, send)
+        assert sent == [{"type": "websocket.close"}]

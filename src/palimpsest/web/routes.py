@@ -38,6 +38,7 @@ from palimpsest.web.wire import (
     Usage,
 )
 
+MOST_BODY_BYTES = 1 << 20
 MOST_PROMPT_BYTES = 32 << 20
 """A prompt may carry images, in base64."""
 
@@ -66,7 +67,7 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
     }.items()
 }
 
-router = APIRouter(prefix="/api", responses=_PROBLEMS)
+router = APIRouter(prefix="/api", responses=_PROBLEMS, max_body_size=MOST_BODY_BYTES)
 
 
 def _rooms(request: Request) -> Rooms:
