@@ -5,6 +5,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from starlette.types import Message
 
 from tests.web.served import BASE, Served, served
 
@@ -84,6 +85,21 @@ async def test_the_link_works_once_and_leaves_a_strict_cookie(project: Path) -> 
         assert "used before" in refused.json()["message"]
 
 
+@pytest.mark.parametrize(
+    "other", ['theme={"dark": true}', "a=b c", "bare", "=", "é=ü", 'open="half', "a=1; a=2", ";;"]
+)
+async def test_cookies_of_other_servers_of_this_machine_are_in_nobodys_way(
+    project: Path, other: str
+) -> None:
+    async with served([], project) as found, stranger(found) as browser:
+        own = f"palimpsest-8000={found.app.state.access.cookie}"
+        for cookies in (f"{other}; {own}", f"{own}; {other}"):
+            headers = encoded({"Cookie": cookies})
+            assert (await browser.get("/api/sessions", headers=headers)).status_code == 200
+        headers = encoded({"Cookie": f"{other}; palimpsest-8000=wrong"})
+        assert (await browser.get("/api/sessions", headers=headers)).status_code == 401
+
+
 async def test_a_wrong_link_does_not_use_up_the_right_one(project: Path) -> None:
     async with served([], project) as found, stranger(found) as browser:
         assert (await browser.get("/?token=wrong")).status_code == 401
@@ -116,6 +132,8 @@ async def test_bodies_have_a_size(project: Path) -> None:
             url = f"/api/sessions/{name}/{path}"
             answer = await found.client.post(url, content=b" " * size, headers=json)
             assert answer.status_code == status, (path, size)
+            assert set(answer.json()) == {"code", "message"}
+            assert (answer.json()["code"] == "body_too_large") == (status == 413)
 
         async def pieces() -> AsyncIterator[bytes]:
             for _ in range(5):
@@ -124,3 +142,17 @@ async def test_bodies_have_a_size(project: Path) -> None:
         url = f"/api/sessions/{name}/compact"
         answer = await found.client.post(url, content=pieces(), headers=json)
         assert answer.json()["code"] == "body_too_large"
+
+
+async def test_a_web_socket_is_closed(project: Path) -> None:
+    async with served([], project) as found:
+        sent: list[Message] = []
+
+        async def receive() -> Message:
+            return {"type": "websocket.connect"}
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        await found.app({"type": "websocket", "path": "/", "headers": []}, receive, send)
+        assert sent == [{"type": "websocket.close"}]

@@ -16,7 +16,7 @@ import pytest
 from palimpsest.testing import Gate, Reply
 from palimpsest.web.channel import Channel
 from palimpsest.web.frames import MOST_FRAMES
-from palimpsest.web.server import DEFAULT_PORT, PortTakenError, listen, serve
+from palimpsest.web.server import DEFAULT_PORT, DRAIN_S, PortTakenError, listen, serve
 from tests.session.helpers import rig, work
 from tests.web.served import sessions
 
@@ -187,6 +187,34 @@ async def test_what_is_under_way_is_in_the_snapshot() -> None:
     gate.open()
     await run
     assert channel.snapshot().live.text == ""
+
+
+async def test_a_stop_ends_the_runs_and_tells_everybody_who_waits(project: Path) -> None:
+    gate = Gate()
+    script = [*work(3, characters=400, prose=9_000), Reply(text="never", before=gate)]
+    links: asyncio.Queue[str] = asyncio.Queue()
+    host = sessions(script, project, summarizer="model")
+    serving = asyncio.ensure_future(serve(host, listen("127.0.0.1", 0), links.put_nowait))
+    link = await links.get()
+    async with httpx2.AsyncClient(base_url=link.partition("/?")[0], timeout=None) as client:
+        await client.get(link)
+        name = await draft(client)
+        session = host.get(name)
+        assert session is not None
+        for text in ("1", "2", "3"):
+            await prompt(client, name, text)
+            await session.wait_for_idle()
+        compacting = asyncio.ensure_future(client.post(f"/api/sessions/{name}/compact", json={}))
+        await gate.reached.wait()
+        async with stream(client, name) as arriving:
+            await anext(arriving)
+            serving.cancel()
+            async with asyncio.timeout(DRAIN_S):
+                last = [frame async for frame in arriving][-1]
+                await asyncio.wait([serving])
+        assert last.data["outcome"] == "cancelled"
+        answer = await compacting
+        assert (answer.status_code, answer.json()["outcome"]) == (200, "cancelled")
 
 
 async def test_a_taken_port_is_said_and_stepped_over() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from palimpsest.session.agent_session import AgentSession
 from palimpsest.testing import Call, Gate, Reply
@@ -15,6 +15,7 @@ from tests.session.helpers import work
 from tests.session.waiting import until
 from tests.web.browser import Site, needs_browser, site
 from tests.web.hostile import HOSTILE
+from tests.web.served import sessions
 
 pytestmark = [pytest.mark.anyio, needs_browser]
 
@@ -332,6 +333,122 @@ async def test_after_a_stop_they_wait_for_the_person(project: Path) -> None:
         assert await prompts(session) == ["first"]
         await queue.get_by_role("button", name="Send").click()
         await expect(page.get_by_role("article", name="Agent").last).to_contain_text("two")
+
+
+async def answers_of_prompts(page: Page, *answers: Any) -> None:
+    """Let what a prompt's request meets be scripted; after that it meets the server."""
+    left = list(answers)
+
+    async def meet(route: Route) -> None:
+        await (left.pop(0)(route) if left else route.continue_())
+
+    await page.route("**/prompt", meet)
+
+
+async def refuse(route: Route) -> None:
+    await route.fulfill(status=409, json={"code": "session_busy", "message": "Busy elsewhere."})
+
+
+async def break_off(route: Route) -> None:
+    await route.abort()
+
+
+async def lose_the_answer(route: Route) -> None:
+    await route.fetch()
+    await route.abort()
+
+
+@pytest.mark.parametrize("failing", [refuse, break_off, lose_the_answer])
+async def test_a_waiting_prompt_stays_until_it_is_accepted(project: Path, failing: Any) -> None:
+    gate = Gate()
+    script = [Reply(text="one", before=gate), Reply(text="two"), Reply(text="three")]
+    async with site(script, project) as found:
+        session = await found.host.draft()
+        page = await found.page(session)
+        await answers_of_prompts(page, Route.continue_, failing)
+        await composer(page).fill("first")
+        await composer(page).press("Enter")
+        await gate.reached.wait()
+        await expect(page.get_by_role("button", name="Stop")).to_be_visible()
+        await composer(page).fill("second")
+        await composer(page).press("Enter")
+        gate.open()
+        queue = page.get_by_role("list", name="Waiting prompts")
+        await expect(page.locator(".composer-notice")).not_to_be_empty()
+        await expect(queue).to_contain_text("second")
+        await queue.get_by_role("button", name="Send").click()
+        await expect(queue).to_have_count(0)
+        await until(session, lambda: session.state.message_count == 4)
+        assert await prompts(session) == ["first", "second"]
+
+
+@pytest.mark.parametrize("refused", [True, False])
+async def test_a_prompt_leaves_the_composer_at_once_and_comes_back_when_refused(
+    project: Path, refused: bool
+) -> None:
+    held = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        await held.wait()
+        await (refuse(route) if refused else route.continue_())
+
+    async with site([Reply(text="done"), Reply(text="twice")], project) as found:
+        session = await found.host.draft()
+        page = await found.page(session)
+        await answers_of_prompts(page, hold)
+        await composer(page).fill("first")
+        await composer(page).press("Enter")
+        await composer(page).press("Enter")
+        await expect(composer(page)).to_have_value("")
+        await composer(page).fill("meanwhile")
+        held.set()
+        if refused:
+            await expect(composer(page)).to_have_value("first\nmeanwhile")
+            await expect(page.get_by_text("Busy elsewhere.")).to_be_visible()
+        else:
+            await expect(page.get_by_role("article", name="Agent")).to_contain_text("done")
+            await expect(composer(page)).to_have_value("meanwhile")
+        assert await prompts(session) == ([] if refused else ["first"])
+
+
+async def test_two_tabs_send_what_waits_once(project: Path) -> None:
+    gate = Gate()
+    script = [Reply(text="one", before=gate), *(Reply(text=text) for text in ("two", "three"))]
+    async with site(script, project) as found:
+        session = await found.host.draft()
+        tabs = [await found.page(session), await found.page(session)]
+        for tab, text in ((0, "first"), (1, "second"), (0, "third")):
+            await expect(composer(tabs[tab])).to_have_value("")
+            await composer(tabs[tab]).fill(text)
+            await composer(tabs[tab]).press("Enter")
+            if text == "first":
+                await gate.reached.wait()
+                for page in tabs:
+                    await expect(page.get_by_role("button", name="Stop")).to_be_visible()
+        gate.open()
+        for page in tabs:
+            await expect(page.get_by_role("article", name="Agent").last).to_contain_text("three")
+            await expect(page.get_by_role("list", name="Waiting prompts")).to_have_count(0)
+        assert await prompts(session) == ["first", "second", "third"]
+
+
+async def test_a_session_in_use_elsewhere_is_taken_over_once_free(project: Path) -> None:
+    elsewhere = sessions([Reply(text="theirs")], project)
+    session = await elsewhere.draft()
+    await session.prompt("go")
+    async with site([Reply(text="mine")], project) as found:
+        page = await found.page(session)
+        await expect(page.get_by_text("theirs")).to_be_visible()
+        await expect(composer(page)).to_be_disabled()
+        take = page.get_by_role("button", name="Use it here")
+        await take.click()
+        await expect(page.get_by_role("alert")).to_be_visible()
+        await elsewhere.shut_down()
+        await take.click()
+        await expect(composer(page)).to_be_enabled()
+        await composer(page).fill("now")
+        await composer(page).press("Enter")
+        await expect(page.get_by_text("mine")).to_be_visible()
 
 
 # --- several pages, broken connections -----------------------------------------------------------

@@ -212,6 +212,37 @@ async def test_refusals(
 
 
 @pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "prompt", b'{"requestId": "r", "text": "\\ud800"}'),
+        ("POST", "prompt", b'{"requestId": "\\udfff", "text": "x"}'),
+        ("POST", "prompt", b'{"requestId": "r", "text": "x", "skills": ["\\ud800"]}'),
+        ("POST", "prompt", b'{"requestId": "r", "text": "x", "\\ud800": 1}'),
+        ("POST", "compact", b'{"instructions": "\\ud800"}'),
+        ("POST", "restore", b'{"checkpoint": "\\ud800"}'),
+        ("PUT", "model", b'{"model": "\\ud800"}'),
+        ("PUT", "title", b'{"title": "\\ud800"}'),
+        ("POST", "prompt", b'{"requestId": "r", "text": "\xff"}'),
+        ("POST", "prompt", b"[" * 500_000),
+        ("POST", "prompt", b'{"text": ' * 100_000),
+        ("POST", "prompt", b'{"requestId": "r", "text": ' + b"9" * 10_000 + b"}"),
+        ("POST", "prompt", b"null"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+async def test_malformed_bodies(project: Path, method: str, path: str, body: bytes) -> None:
+    async with served([], project) as found:
+        name = await found.draft()
+        answer = await found.client.request(
+            method,
+            f"/api/sessions/{name}/{path}",
+            content=body,
+            headers={"Content-Type": "application/json"},
+        )
+        assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request")
+
+
+@pytest.mark.parametrize(
     "name",
     [
         "none",

@@ -73,7 +73,17 @@ export function Header({ snapshot, connected, panelOpen, onPanel }: Props) {
           {problem}
         </p>
       ) : null}
-      {snapshot.readOnly ? <p className="notice wide">{t("header.readOnly")}</p> : null}
+      {snapshot.readOnly ? (
+        <p className="notice wide">
+          {t("header.readOnly")}{" "}
+          <button
+            // Whatever writes takes the session over, once it is free; this one changes nothing.
+            onClick={() => run(() => ask(api.POST("/api/sessions/{session_id}/flush", { params })))}
+          >
+            {t("header.take")}
+          </button>
+        </p>
+      ) : null}
       {!connected ? (
         <p className="notice wide" role="status">
           {t("header.disconnected")}

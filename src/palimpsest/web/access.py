@@ -10,8 +10,9 @@ from __future__ import annotations
 import secrets
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from http.cookies import CookieError, SimpleCookie
 from typing import Literal
+
+from starlette.requests import cookie_parser
 
 from palimpsest.web.problems import ForbiddenError
 
@@ -87,10 +88,6 @@ def _same(given: str, secret: str) -> bool:
 
 
 def _cookie_of(headers: Mapping[str, str], port: int) -> str:
-    jar: SimpleCookie = SimpleCookie()
-    try:
-        jar.load(headers.get("cookie", ""))
-    except CookieError:
-        return ""
-    found = jar.get(cookie_name(port))
-    return "" if found is None else found.value
+    # Not the standard library's: it reads none where another server's cookie is malformed, and
+    # browsers send a machine's cookies to all of its ports.
+    return cookie_parser(headers.get("cookie", "")).get(cookie_name(port), "")

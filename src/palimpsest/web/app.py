@@ -28,7 +28,6 @@ from palimpsest.web.problems import (
 from palimpsest.web.rooms import Rooms
 from palimpsest.web.routes import router
 
-MOST_BODY_BYTES = 1 << 20
 METHODS = ["GET", "POST", "PUT", "DELETE", "PATCH"]
 
 
@@ -43,8 +42,7 @@ def create_app(host: SessionHost, *, access: Access | None = None) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
         yield
-        rooms.close()
-        await host.shut_down()
+        await rooms.shut_down()
 
     rooms = Rooms(host)
     app = FastAPI(
@@ -55,7 +53,6 @@ def create_app(host: SessionHost, *, access: Access | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/openapi.json",
-        max_body_size=MOST_BODY_BYTES,
         redirect_slashes=False,
     )
     app.state.rooms = rooms

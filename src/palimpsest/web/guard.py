@@ -8,6 +8,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from palimpsest.web.access import Access, cookie_name
 from palimpsest.web.problems import (
+    BodyTooLargeError,
     UnauthorizedError,
     UnsupportedMediaTypeError,
     WebError,
@@ -40,11 +41,27 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection."""
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close"})
+            return
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        is_too_large = False
 
         async def send_secured(message: Message) -> None:
+            nonlocal is_too_large
+            if is_too_large:
+                return
+            if message["type"] != "http.response.start" or message["status"] != 413:
+                await send_headed(message)
+                return
+            # Whatever the application says, the framework's limit makes plain text of it.
+            is_too_large = True
+            refusal = _refused(BodyTooLargeError("The body is larger than what is read."))
+            await refusal(scope, receive, send_headed)
+
+        async def send_headed(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in SECURITY_HEADERS.items():

@@ -139,8 +139,9 @@ class Rooms:
         """
         return self._room_of(await self.host.find(session_id, for_writing=for_writing))
 
-    def close(self) -> None:
-        """End every stream."""
+    async def shut_down(self) -> None:
+        """Abort and save what runs, then end every stream: its readers see how the run ended."""
+        await self.host.shut_down()
         for room in self._rooms.values():
             room.channel.close()
 

@@ -41,12 +41,16 @@ from palimpsest.web.wire import (
     Usage,
 )
 
+MOST_BODY_BYTES = 1 << 20
 MOST_PROMPT_BYTES = 32 << 20
 """A prompt may carry images, in base64."""
 
 HEARTBEAT_S = 15
 SLOWEST_SEND_S = 30
 """A connection that takes nothing for so long is closed; its browser comes back."""
+
+LAST_FRAMES_S = 4
+"""How long a stream may go on when the server stops, to tell how the run ended."""
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": Problem, "description": description}
@@ -66,7 +70,7 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
     }.items()
 }
 
-router = APIRouter(prefix="/api", responses=_PROBLEMS)
+router = APIRouter(prefix="/api", responses=_PROBLEMS, max_body_size=MOST_BODY_BYTES)
 
 
 def _rooms(request: Request) -> Rooms:
@@ -318,5 +322,6 @@ async def get_events(
         frames(),
         ping=HEARTBEAT_S,
         send_timeout=SLOWEST_SEND_S,
+        shutdown_grace_period=LAST_FRAMES_S,
         headers={"Cache-Control": "no-store"},
     )

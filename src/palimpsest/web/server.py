@@ -13,11 +13,12 @@ from palimpsest.session.host import SessionHost
 from palimpsest.web.access import LOOPBACK_NAMES, Access
 from palimpsest.web.app import create_app
 from palimpsest.web.problems import WebError
+from palimpsest.web.rooms import Rooms
 
 DEFAULT_PORT = 8420
 PORTS_TRIED = 20
-DRAIN_S = 10
-"""How long open streams may take to end, once the server was asked to."""
+DRAIN_S = 5
+"""How long connections may take to end, once the server was asked to and the runs are saved."""
 
 
 class PortTakenError(WebError):
@@ -49,6 +50,17 @@ def listen(host: str, port: int | None) -> socket.socket:
     raise PortTakenError(f"Port {tried} of {host} is in use; name a free one with --port.")
 
 
+class _Server(uvicorn.Server):
+    """Ends the runs before it waits for the connections: what those wait for ends with them."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for server in self.servers:
+            server.close()
+        rooms: Rooms = self.config.app.state.rooms
+        await rooms.shut_down()
+        await super().shutdown(sockets)
+
+
 async def serve(
     host: SessionHost,
     listening: socket.socket,
@@ -72,7 +84,7 @@ async def serve(
         app, log_level="warning", access_log=False, timeout_graceful_shutdown=DRAIN_S
     )
     ready(f"http://{own}:{port}/?token={access.token}")
-    server = uvicorn.Server(config)
+    server = _Server(config)
     serving = asyncio.ensure_future(server.serve(sockets=[listening]))
     acting = None if beside is None else asyncio.ensure_future(beside())
     with listening:

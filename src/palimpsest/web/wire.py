@@ -6,6 +6,7 @@ from base64 import b64decode, b64encode
 from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -271,6 +272,18 @@ Base64 = Annotated[
 ]
 
 
+def _encodable(text: str) -> str:
+    """Refuse half a surrogate pair: JSON may escape one, and nothing can store it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError("the text holds half a surrogate pair") from error
+    return text
+
+
+Text = Annotated[str, AfterValidator(_encodable)]
+
+
 class ImageBody(ApiModel):
     """An image of a prompt."""
 
@@ -281,10 +294,10 @@ class ImageBody(ApiModel):
 class PromptBody(ApiModel):
     """A prompt; the same ``requestId`` with the same content is one prompt, however often sent."""
 
-    request_id: Annotated[str, Field(min_length=1, max_length=200)]
-    text: str
+    request_id: Annotated[Text, Field(min_length=1, max_length=200)]
+    text: Text
     images: tuple[ImageBody, ...] = ()
-    skills: tuple[str, ...] = ()
+    skills: tuple[Text, ...] = ()
 
     @model_validator(mode="after")
     def _require_content(self) -> Self:
@@ -296,26 +309,26 @@ class PromptBody(ApiModel):
 class CompactBody(ApiModel):
     """A manual compaction; ``instructions`` say what the summary should keep in view."""
 
-    instructions: str = ""
+    instructions: Text = ""
 
 
 class RestoreBody(ApiModel):
     """An undo; null shows the whole history."""
 
-    checkpoint: str | None
+    checkpoint: Text | None
     outputs: bool = False
 
 
 class ModelBody(ApiModel):
     """Another model, ``provider:name``."""
 
-    model: Annotated[str, Field(min_length=1, max_length=500)]
+    model: Annotated[Text, Field(min_length=1, max_length=500)]
 
 
 class TitleBody(ApiModel):
     """Another title."""
 
-    title: Annotated[str, Field(max_length=500)]
+    title: Annotated[Text, Field(max_length=500)]
 
 
 class PermissionBody(ApiModel):

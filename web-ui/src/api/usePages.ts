@@ -37,9 +37,12 @@ export function usePages(sessionId: string, total: number, version: number): Pag
         const query = { before, limit: before - page * PAGE };
         const path = { session_id: sessionId };
         ask(api.GET("/api/sessions/{session_id}/messages", { params: { path, query } })).then(
-          (answer) => setPages((known) => new Map(known).set(page, answer.messages)),
+          (answer) => {
+            // Of two answers that overtook one another, the one that was asked for last stays.
+            if (asked.current.get(page) === state) setPages((known) => new Map(known).set(page, answer.messages));
+          },
           () => {
-            asked.current.delete(page);
+            if (asked.current.get(page) === state) asked.current.delete(page);
             window.setTimeout(() => setFailures((count) => count + 1), AGAIN_MS);
           },
         );

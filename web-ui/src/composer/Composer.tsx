@@ -7,6 +7,7 @@ import { useCommand } from "../useCommand";
 import { isCommand, meaningOf, mentionedSkills, offered, offeredSkills, type CommandName } from "./commands";
 import { readImages } from "./images";
 import { Offers } from "./Offers";
+import { newRequestId } from "./requestId";
 import { SlashMenu } from "./SlashMenu";
 import { useCompact } from "./useCompact";
 import { useQueue, type Waiting } from "./useQueue";
@@ -50,7 +51,7 @@ export function Composer({ snapshot, onCreate }: Props) {
     },
     [run, snapshot.id],
   );
-  const { queue, add, remove } = useQueue(snapshot, post);
+  const { queue, add, remove, send } = useQueue(snapshot, post);
 
   const known = useSkills(snapshot.id);
   const skills = offeredSkills(text, known);
@@ -90,14 +91,17 @@ export function Composer({ snapshot, onCreate }: Props) {
     }
     if (!meaning.text && images.length === 0) return;
     const skills = mentionedSkills(meaning.text, known);
-    const waiting = { requestId: crypto.randomUUID(), text: meaning.text, images, skills };
-    if (busy) {
-      add(waiting);
-    } else if (!(await post(waiting))) {
+    const waiting = { requestId: newRequestId(), text: meaning.text, images, skills };
+    if (busy && !add(waiting)) {
+      setUnknown(t("composer.full"));
       return;
     }
+    // At once: a second Enter would send it twice, and what is typed meanwhile is another prompt.
     setText("");
     setImages([]);
+    if (busy || (await post(waiting))) return;
+    setText((now) => (now ? `${text}\n${now}` : text));
+    setImages((now) => [...images, ...now]);
   };
 
   const onKeyDown = (event: React.KeyboardEvent) => {
@@ -153,10 +157,7 @@ export function Composer({ snapshot, onCreate }: Props) {
               {busy ? null : (
                 <button
                   type="button"
-                  onClick={() => {
-                    remove(waiting.requestId);
-                    post(waiting);
-                  }}
+                  onClick={() => send(waiting)}
                 >
                   {t("composer.send")}
                 </button>
