@@ -7,13 +7,15 @@ import base64
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from palimpsest.session.manager import SessionManager
 from palimpsest.session.places import project_directory
 from palimpsest.testing import Gate, Reply
+from palimpsest.web.app import create_app
 from tests.session.helpers import read, work
-from tests.web.served import Served, served, sessions
+from tests.web.served import BASE, Served, served, sessions
 
 pytestmark = pytest.mark.anyio
 
@@ -337,6 +339,18 @@ async def test_images_come_back_as_what_they_are_and_nothing_else(project: Path)
         assert picture.headers["Content-Type"] == "image/png"
         assert (await found.get(f"{name}/messages/0/files/1")).status_code == 404
         assert (await found.get(f"{name}/messages/1/files/0")).status_code == 404
+
+
+async def test_without_a_built_page_it_says_how_to_build_it(project: Path) -> None:
+    app = create_app(sessions([], project), page=project / "none")
+    headers = {"Authorization": f"Bearer {app.state.access.token}"}
+    async with httpx2.AsyncClient(
+        transport=httpx2.ASGITransport(app), base_url=BASE, headers=headers
+    ) as client:
+        answer = await client.get("/")
+        assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+        assert "make page" in answer.json()["message"]
+        assert (await client.get("/api/sessions")).status_code == 200
 
 
 async def test_a_project_sees_its_own_sessions_only(project: Path, tmp_path: Path) -> None:

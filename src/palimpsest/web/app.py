@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from importlib.resources import files
+from pathlib import Path
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -28,15 +29,19 @@ from palimpsest.web.problems import (
 from palimpsest.web.rooms import Rooms
 from palimpsest.web.routes import router
 
+PAGE = Path(str(files("palimpsest.web") / "static"))
 METHODS = ["GET", "POST", "PUT", "DELETE", "PATCH"]
 
 
-def create_app(host: SessionHost, *, access: Access | None = None) -> FastAPI:
+def create_app(
+    host: SessionHost, *, access: Access | None = None, page: Path | None = None
+) -> FastAPI:
     """Serve a host's sessions.
 
     Args:
         host: holds the sessions; the application shuts it down when it ends.
         access: names and secrets of this launch, at ``app.state.access``; None makes new ones.
+        page: folder of the built page; None is the packaged one.
     """
 
     @asynccontextmanager
@@ -63,11 +68,16 @@ def create_app(host: SessionHost, *, access: Access | None = None) -> FastAPI:
     app.add_exception_handler(PalimpsestError, _on_error)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http)
-    page = files("palimpsest.web") / "static"
-    if page.is_dir():
-        app.mount("/", StaticFiles(directory=str(page), html=True))
+    if (page or PAGE).joinpath("index.html").is_file():
+        app.mount("/", StaticFiles(directory=page or PAGE, html=True))
+    else:
+        app.add_api_route("/", _not_built, include_in_schema=False)
     app.add_middleware(Guard, access=app.state.access)
     return app
+
+
+async def _not_built() -> None:
+    raise NotFoundError("The page is not built: run `make page` in the checkout. The API answers.")
 
 
 async def _nothing_here(path: str) -> None:

@@ -53,11 +53,15 @@ def listen(host: str, port: int | None) -> socket.socket:
 class _Server(uvicorn.Server):
     """Ends the runs before it waits for the connections: what those wait for ends with them."""
 
+    def __init__(self, config: uvicorn.Config, rooms: Rooms) -> None:
+        super().__init__(config)
+        self._rooms = rooms
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take no more connections, end the runs, then do as ever."""
         for server in self.servers:
             server.close()
-        rooms: Rooms = self.config.app.state.rooms
-        await rooms.shut_down()
+        await self._rooms.shut_down()
         await super().shutdown(sockets)
 
 
@@ -84,7 +88,7 @@ async def serve(
         app, log_level="warning", access_log=False, timeout_graceful_shutdown=DRAIN_S
     )
     ready(f"http://{own}:{port}/?token={access.token}")
-    server = _Server(config)
+    server = _Server(config, app.state.rooms)
     serving = asyncio.ensure_future(server.serve(sockets=[listening]))
     acting = None if beside is None else asyncio.ensure_future(beside())
     with listening:

@@ -18,9 +18,9 @@ export interface Waiting {
  */
 export function useQueue(snapshot: Snapshot, post: (waiting: Waiting) => Promise<unknown>) {
   const [queue, setQueue] = useStored<Waiting[]>(`palimpsest.queue.${snapshot.id}`, []);
-  const before = useRef(snapshot.operation);
-  // A run may be over before its prompt's answer is read.
-  const sent = useRef(new Set<string>());
+  // One at a time, and none before the run of the one before is seen.
+  const sending = useRef(false);
+  const sentAt = useRef(-1);
 
   const remove = useCallback(
     (requestId: string) => setQueue((now) => now.filter((other) => other.requestId !== requestId)),
@@ -28,19 +28,22 @@ export function useQueue(snapshot: Snapshot, post: (waiting: Waiting) => Promise
   );
   const send = useCallback(
     async (waiting: Waiting) => {
-      sent.current.add(waiting.requestId);
-      if (await post(waiting)) remove(waiting.requestId);
-      else sent.current.delete(waiting.requestId);
+      sending.current = true;
+      const accepted = await post(waiting);
+      sending.current = false;
+      if (accepted) remove(waiting.requestId);
     },
     [post, remove],
   );
 
+  const { operation, outcome, hasPendingSave, messageCount } = snapshot;
   useEffect(() => {
-    const settled = before.current !== "idle" && snapshot.operation === "idle";
-    before.current = snapshot.operation;
-    const next = queue.find((waiting) => !sent.current.has(waiting.requestId));
-    if (settled && next && snapshot.outcome === "success" && !snapshot.hasPendingSave) send(next);
-  }, [snapshot.operation, snapshot.outcome, snapshot.hasPendingSave, queue, send]);
+    const next = queue[0];
+    const isDone = operation === "idle" && outcome === "success" && !hasPendingSave;
+    if (!next || !isDone || sending.current || messageCount <= sentAt.current) return;
+    sentAt.current = messageCount;
+    send(next);
+  }, [operation, outcome, hasPendingSave, messageCount, queue, send]);
 
   const add = (waiting: Waiting) => setQueue((now) => [...now, waiting]);
   return { queue, add, remove, send };
