@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
 import palimpsest.web
 from palimpsest.session.agent_session import AgentSession
@@ -26,6 +26,8 @@ BUILT = (Path(palimpsest.web.__file__).parent / "static" / "index.html").is_file
 
 PATIENCE_MS = 15_000
 """After which a test gives up; none waits that long."""
+
+expect.set_options(timeout=PATIENCE_MS)
 
 needs_browser = pytest.mark.skipif(
     CHROMIUM is None or not BUILT,
