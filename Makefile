@@ -58,10 +58,10 @@ test: $(READY) $(PAGE) ## All tests but the soak; branch coverage ≥ 95 %, of t
 
 # Two halves of about the same length, a core each.
 half-sessions:
-	$(BIN)/coverage run -m pytest tests/session tests/cli
+	@env -u MAKEFLAGS -u MFLAGS $(BIN)/coverage run -m pytest tests/session tests/cli
 
 half-others:
-	$(BIN)/coverage run -m pytest --ignore=tests/soak --ignore=tests/session --ignore=tests/cli
+	@env -u MAKEFLAGS -u MFLAGS $(BIN)/coverage run -m pytest --ignore=tests/soak --ignore=tests/session --ignore=tests/cli
 
 demo-web: $(PAGE) ## Watch a scripted agent in the browser; needs Python and Node, no key
 	$(BIN)/palimpsest web --demo
