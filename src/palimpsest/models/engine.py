@@ -65,6 +65,7 @@ from palimpsest.models.engine_events import (
     CompactionProgress,
     CompactionStart,
     ContextBudget,
+    Decision,
     EngineEvent,
     Pruned,
 )
@@ -520,12 +521,12 @@ class Engine:
             case _:
                 raise AssertionError(state.effect)
 
-    def _budget_event(self, limits: Limits, decision: str, reason: str) -> ContextBudget:
+    def _budget_event(self, limits: Limits, decision: Decision, reason: str) -> ContextBudget:
         return ContextBudget(
             budget=limits.budget,
             size=self.size(limits),
             calibrated=self.meter.anchor is not None,
-            decision=decision,  # type: ignore[arg-type]  # every ``Why`` is a ``Decision``
+            decision=decision,
             reason=reason,
         )
 
