@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from pydantic_ai import Agent
-from pydantic_ai.capabilities import HandleDeferredToolCalls
 
 from palimpsest.models.engine import EngineSettings
 from palimpsest.models.limits import NO_CHOICES, LimitChoices
@@ -18,6 +17,7 @@ from palimpsest.session.agent_session import AgentSession
 from palimpsest.session.approvals import Approvals
 from palimpsest.session.events import SessionEvent
 from palimpsest.session.extensions import Extensions
+from palimpsest.session.guards import guard_capabilities
 from palimpsest.session.memory import MemoryStore
 from palimpsest.session.resuming import load_live
 from palimpsest.session.settings import SessionSettings
@@ -99,7 +99,7 @@ async def rig(
         agent = Agent(
             None,
             instructions=instructions or None,
-            capabilities=[HandleDeferredToolCalls(handler=approvals.handle)],
+            capabilities=guard_capabilities(approvals, preset="full-access", sandboxed=False),
         )
         for name, tool in {"read": read, **(tools or {})}.items():
             agent.tool_plain(name=name, requires_approval=name in approving)(tool)

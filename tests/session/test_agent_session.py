@@ -6,10 +6,12 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from pydantic_ai.messages import ModelRequest, ModelResponse, ToolReturnPart
+from pydantic_ai.exceptions import ModelAuthenticationError
+from pydantic_ai.messages import BinaryContent, ModelRequest, ModelResponse, ToolReturnPart
 
 from palimpsest.core.errors import (
     ContextBudgetExceededError,
+    InvalidSettingError,
     NothingToCompactError,
     SessionBusyError,
     SessionDisposedError,
@@ -17,6 +19,7 @@ from palimpsest.core.errors import (
 )
 from palimpsest.models.engine import EngineSettings
 from palimpsest.testing import Call, Gate, Reply
+from palimpsest.testing.provider_errors import authentication_failed
 from tests.session.helpers import read, rig, work
 from tests.session.waiting import until
 
@@ -165,6 +168,27 @@ async def test_refusals_in_order() -> None:
     await found.session.dispose()
     with pytest.raises(SessionDisposedError):
         await found.session.prompt("three")
+
+
+@pytest.mark.parametrize("text", ["", " \n\t"])
+async def test_a_prompt_that_says_nothing_is_refused_before_anything_happens(text: str) -> None:
+    found = await rig([Reply(text="seen")])
+    with pytest.raises(InvalidSettingError, match="a prompt that says something"):
+        await found.session.prompt(text)
+    assert (found.events, len(found.session.messages)) == ([], 0)
+    picture = BinaryContent(data=b"png", media_type="image/png")
+    assert await found.session.prompt(text, attachments=[picture])
+
+
+async def test_a_providers_failure_is_said_in_plain_words() -> None:
+    found = await rig([Reply(breaks_with=authentication_failed()), Reply(text="now")])
+    with pytest.raises(ModelAuthenticationError):
+        await found.session.prompt("go")
+    settled = found.of("settled")[-1]
+    assert (settled.outcome, settled.error_code) == ("error", "provider_authentication")
+    assert "did not accept the credentials" in settled.error
+    assert found.session.state.error == settled.error
+    assert await found.session.prompt("again") == "now"
 
 
 async def test_abort_while_the_model_answers() -> None:

@@ -193,6 +193,24 @@ async def test_a_session_is_continued_where_it_stopped(project: Path) -> None:
     assert listed.message_count == len(again.messages)
 
 
+async def test_a_manager_serves_one_session_on_file_at_a_time(project: Path) -> None:
+    manager = SessionManager.create(project)
+    first, _ = await opened(manager, [Reply(text="one")])
+    await first.prompt("first")
+    await first.dispose()
+    assert manager.path is not None
+    manager = await SessionManager.open(manager.path)
+    again, _ = await opened(manager, [Reply(text="two")])
+    with pytest.raises(SessionLockedError):
+        await opened(manager, [])
+    await again.prompt("second")
+    before = list(again.messages)
+    await again.dispose()
+    third, _ = await opened(manager, [])
+    assert list(third.messages) == before
+    await third.dispose()
+
+
 async def test_what_cannot_be_opened_is_said(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -252,6 +253,36 @@ async def test_whatever_a_tool_raises_its_step_is_closed_and_the_session_goes_on
     assert found.events[-1].kind == "settled"
     await ask(found, ["and now?"])
     assert (await found.store.load()).messages == tuple(found.session.messages)
+
+
+def exits() -> str:
+    sys.exit("bad option")
+
+
+async def exits_in_a_task() -> str:
+    sys.exit(3)
+
+
+def exits_with_others() -> str:
+    raise SystemExit
+
+
+@pytest.mark.parametrize("tool", [exits, exits_in_a_task, exits_with_others])
+async def test_a_tool_that_ends_the_program_only_ends_its_call(
+    tool: Callable[[], object],
+) -> None:
+    async def works() -> str:
+        return "done"
+
+    calls = (Call(tool=tool.__name__), Call(tool="works"))
+    found = await rig(
+        [Reply(calls=calls), Reply(text="One of them failed.")],
+        tools={tool.__name__: tool, "works": works},
+    )
+    assert await found.session.prompt("try both") == "One of them failed."
+    ended = {end.tool_name: end.outcome for end in found.of("tool_end")}
+    assert ended == {tool.__name__: "failed", "works": "success"}
+    assert "tried to end the program" in str(found.session.messages[2].parts[0])
 
 
 async def test_a_summariser_with_a_smaller_window_gets_chunks_that_fit() -> None:

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, cast
 
 import anyio
 from pydantic_ai.direct import model_request
-from pydantic_ai.exceptions import AgentRunError, FallbackExceptionGroup, UserError
+from pydantic_ai.exceptions import (
+    AgentRunError,
+    FallbackExceptionGroup,
+    ModelAPIError,
+    UserError,
+)
 from pydantic_ai.messages import (
     ModelRequest,
     NativeToolCallPart,
@@ -42,6 +47,7 @@ from palimpsest.core.summary_input import (
 from palimpsest.models.cap import cap_request
 from palimpsest.models.limits import NO_CHOICES, LimitChoices, member_models, model_limits
 from palimpsest.models.overflow import classify_overflow
+from palimpsest.models.provider_failure import provider_failure
 from palimpsest.models.summarizer import GeneratedSummary, SummaryJob
 from palimpsest.models.thinking import as_mapping
 
@@ -305,6 +311,8 @@ def _texts(parts: Iterable[object]) -> Iterable[str]:
 
 
 def _reason(error: Exception) -> str:
+    if isinstance(error, ModelAPIError):
+        return provider_failure(error).sentence
     text = " ".join(str(error).split())
     shown = text if len(text) <= _MAX_REASON_CHARS else f"{text[:_MAX_REASON_CHARS]}…"
     return f"the request failed ({type(error).__name__}): {shown}"

@@ -198,7 +198,9 @@ def _read(error: ModelAPIError) -> Overflow | None:
     matches = [match for wording in _WORDINGS if (match := wording.search(text))]
     if matches:
         return Overflow(window=_number(matches, "window"), request=_number(matches, "request"))
-    named = (str(fields.get(name)) for fields in _objects(error.body) for name in ("code", "type"))
+    named = (
+        str(fields.get(name)) for fields in body_objects(error.body) for name in ("code", "type")
+    )
     if isinstance(error, ModelContextWindowExceededError) or not _CODES.isdisjoint(named):
         return Overflow()
     too_large = isinstance(error, ModelHTTPError) and error.status_code == 413
@@ -215,7 +217,7 @@ def _number(matches: list[re.Match[str]], name: str) -> int | None:
 
 def _named_sizes(body: object) -> Iterator[Overflow]:
     """Find the sizes that llama.cpp gives beside its text."""
-    for fields in _objects(body):
+    for fields in body_objects(body):
         if fields.get("type") == "exceed_context_size_error":
             yield Overflow(
                 window=_positive(fields.get("n_ctx")),
@@ -227,19 +229,19 @@ def _positive(value: object) -> int | None:
     return value if isinstance(value, int) and value > 0 else None
 
 
-def _objects(body: object) -> Iterator[Mapping[str, object]]:
-    """Give every JSON object of a body, those inside JSON texts included."""
+def body_objects(body: object) -> Iterator[Mapping[str, object]]:
+    """Give every JSON object of an error's body, the outer first; those in JSON texts, too."""
     match body:
         case Mapping():
             fields = as_mapping(cast("object", body))
             yield fields
             for value in fields.values():
-                yield from _objects(value)
+                yield from body_objects(value)
         case list():
             for value in cast("list[object]", body):
-                yield from _objects(value)
+                yield from body_objects(value)
         case str() | bytes() if (parsed := _parsed(body)) is not None:
-            yield from _objects(parsed)
+            yield from body_objects(parsed)
         case _:
             return
 
@@ -248,7 +250,7 @@ def _leaves(body: object) -> Iterator[str]:
     """Give every text of a body, without the names of its fields."""
     if isinstance(body, str) and _parsed(body) is None:
         yield body
-    for fields in _objects(body):
+    for fields in body_objects(body):
         yield from (value for value in fields.values() if isinstance(value, str))
 
 

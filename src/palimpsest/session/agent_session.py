@@ -11,6 +11,7 @@ from typing import Self, TypeVar
 from pydantic_ai.messages import ModelMessage, UserContent
 
 from palimpsest.core.errors import (
+    InvalidSettingError,
     PendingSaveError,
     SaveFailedError,
     SessionDisposedError,
@@ -112,6 +113,7 @@ class AgentSession:
         Raises:
             SessionDisposedError, SessionBusyError, PendingSaveError, SessionReadOnlyError:
                 refused; nothing happened.
+            InvalidSettingError: there is nothing in the prompt; nothing happened.
             UnknownSkillError: there is no such skill; nothing happened.
             McpServerError: a server did not start; the prompt was not accepted.
             ContextBudgetExceededError: a request does not fit and nothing made it fit.
@@ -119,6 +121,8 @@ class AgentSession:
             CancelledError: aborted; the step under way was completed and stored.
             ExceptionGroup: the run failed and so did the save at its end; both errors.
         """
+        if not (text.strip() or attachments or skills):
+            raise InvalidSettingError("text", text, "a prompt that says something")
         content: str | list[UserContent] = [text, *attachments] if attachments else text
         return await self._operate("prompt", lambda: self._prompt(content, skills))
 

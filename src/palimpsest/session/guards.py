@@ -1,4 +1,4 @@
-"""What stands between a tool call and the tool: clean arguments, then approval."""
+"""What stands between a tool call and the tool: clean arguments, approval, a floor to fall on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic_ai import RunContext
 from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls
-from pydantic_ai.exceptions import ModelRetry
+from pydantic_ai.exceptions import ModelRetry, ToolFailed
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ApprovalRequiredToolset
@@ -17,7 +17,11 @@ from palimpsest.session.approvals import Approvals
 from palimpsest.session.settings import PermissionPreset
 
 if TYPE_CHECKING:
-    from pydantic_ai.capabilities.abstract import RawToolArgs
+    from pydantic_ai.capabilities.abstract import (
+        RawToolArgs,
+        ValidatedToolArgs,
+        WrapToolExecuteHandler,
+    )
 
 SHELL_TOOLS = frozenset({"run_command", "start_command"})
 """Tools that run what the model wrote."""
@@ -36,6 +40,7 @@ def guard_capabilities(
     guards: list[AbstractCapability[None]] = [
         RefuseDuplicateKeys(),
         HandleDeferredToolCalls(handler=approvals.handle),
+        ContainExits(),
     ]
     if preset != "full-access" and not sandboxed:
         guards.insert(0, AskBeforeCommands())
@@ -77,6 +82,29 @@ class RefuseDuplicateKeys(AbstractCapability[None]):
             if repeated is not None:
                 raise ModelRetry(f"The arguments name {repeated!r} twice. Name each key once.")
         return args
+
+
+@dataclass
+class ContainExits(AbstractCapability[None]):
+    """A tool that ends the program, as much code does on an error, only ends its own call."""
+
+    async def wrap_tool_execute(
+        self,
+        ctx: RunContext[None],
+        *,
+        call: ToolCallPart,
+        tool_def: ToolDefinition,
+        args: ValidatedToolArgs,
+        handler: WrapToolExecuteHandler,
+    ) -> Any:  # noqa: ANN401 - a tool gives what it likes
+        """Run the tool; its exit is a failure that the model reads."""
+        del ctx, call
+        try:
+            return await handler(args)
+        except SystemExit as exit_:
+            raise ToolFailed(
+                f"The tool {tool_def.name!r} tried to end the program: {exit_.code}"
+            ) from exit_
 
 
 def _repeated_key(text: str) -> str | None:

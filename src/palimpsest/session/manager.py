@@ -19,6 +19,9 @@ from palimpsest.session.store import SessionHeader, Store
 class SessionManager:
     """Storage of one session; made by one of the class methods, handed to ``create_agent_session``.
 
+    It may be handed over again after that session was disposed of; before, a session on file is
+    locked.
+
     Attributes:
         cwd: the folder the session works in.
         path: the session's file, or None in memory.
@@ -93,13 +96,15 @@ class SessionManager:
             SessionLockedError: another process works on it.
             SessionFileError: it is broken; it was not touched.
         """
-        store = await JsonlStore.open(Path(path), read_only=read_only)
+        file = Path(path)
+        store = await JsonlStore.open(file, read_only=read_only)
         header = (await store.load_tail(sys.maxsize)).header  # without a message
+        opened = [store]
 
         async def open_store() -> Store:
-            return store
+            return opened.pop() if opened else await JsonlStore.open(file, read_only=read_only)
 
-        return cls(open_store, cwd=Path(header.cwd), path=Path(path))
+        return cls(open_store, cwd=Path(header.cwd), path=file)
 
     @classmethod
     async def continue_recent(cls, cwd: Path | str = ".") -> Self:

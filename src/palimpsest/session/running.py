@@ -8,8 +8,10 @@ from contextvars import ContextVar
 from typing import Any, TypeVar, cast
 
 import anyio
+from pydantic_ai.exceptions import ModelAPIError
 
 from palimpsest.core.errors import NothingToCompactError, PalimpsestError, SessionBusyError
+from palimpsest.models.provider_failure import provider_failure
 from palimpsest.session.events import Operation, Outcome, Settled
 
 _T = TypeVar("_T")
@@ -97,4 +99,11 @@ def _described(error: BaseException) -> tuple[str, str]:
         members = cast("BaseExceptionGroup[BaseException]", error).exceptions
         described = [_described(member) for member in members]
         return " ".join(text for text, _ in described), described[-1][1]
-    return str(error), error.code if isinstance(error, PalimpsestError) else "failed"
+    match error:
+        case PalimpsestError():
+            return str(error), error.code
+        case ModelAPIError():
+            failure = provider_failure(error)
+            return failure.sentence, failure.code
+        case _:
+            return str(error) or type(error).__name__, "failed"
