@@ -217,6 +217,44 @@ class MissingExtraError(UsageError):
         return f"{self.needed_by} needs an optional package: pip install '{self.requirement}'."
 
 
+class BrokenConfigError(UsageError):
+    """The configuration file cannot be used; it was not touched."""
+
+    code = "broken_config"
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+class NoTerminalError(UsageError):
+    """The interactive mode was started where no terminal is."""
+
+    code = "no_terminal"
+
+    def __str__(self) -> str:
+        return 'The interactive mode needs a terminal; palimpsest -p "…" works without one.'
+
+
+class UnknownSkillError(UsageError):
+    """A prompt names a skill that does not stand in the session's skill directories."""
+
+    code = "unknown_skill"
+
+    def __init__(self, name: str, known: tuple[str, ...]) -> None:
+        super().__init__(name, known)
+        self.name = name
+        self.known = known
+
+    def __str__(self) -> str:
+        known = f"Known skills: {', '.join(self.known)}." if self.known else "None is known."
+        return f"There is no skill {self.name!r}. {known}"
+
+
 class SessionNotFoundError(UsageError):
     """There is no session file of that name."""
 
@@ -256,29 +294,6 @@ class AmbiguousSessionError(UsageError):
         )
 
 
-class BrokenConfigError(UsageError):
-    """The configuration file cannot be used; it was not touched."""
-
-    code = "broken_config"
-
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(path, reason)
-        self.path = path
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.reason}"
-
-
-class NoTerminalError(UsageError):
-    """The interactive mode was started where no terminal is."""
-
-    code = "no_terminal"
-
-    def __str__(self) -> str:
-        return 'The interactive mode needs a terminal; palimpsest -p "…" works without one.'
-
-
 class StoreClosedError(UsageError):
     """A store was used after it was closed."""
 
@@ -286,21 +301,6 @@ class StoreClosedError(UsageError):
 
     def __str__(self) -> str:
         return "The session's store is closed."
-
-
-class UnknownSkillError(UsageError):
-    """A prompt names a skill that does not stand in the session's skill directories."""
-
-    code = "unknown_skill"
-
-    def __init__(self, name: str, known: tuple[str, ...]) -> None:
-        super().__init__(name, known)
-        self.name = name
-        self.known = known
-
-    def __str__(self) -> str:
-        known = f"Known skills: {', '.join(self.known)}." if self.known else "None is known."
-        return f"There is no skill {self.name!r}. {known}"
 
 
 class RefusalError(PalimpsestError):
@@ -411,6 +411,45 @@ class ContextBudgetExceededError(RefusalError):
         )
 
 
+class SessionBusyError(RefusalError):
+    """An operation of the session is under way; waiting approvals are part of it."""
+
+    code = "session_busy"
+
+    def __init__(self, operation: str) -> None:
+        super().__init__(operation)
+        self.operation = operation
+
+    def __str__(self) -> str:
+        return f"The session is busy ({self.operation}); wait for it or abort it."
+
+
+class SessionDisposedError(RefusalError):
+    """The session was disposed of and does nothing any more."""
+
+    code = "session_disposed"
+
+    def __str__(self) -> str:
+        return "The session was disposed of; open it again."
+
+
+class PendingSaveError(RefusalError):
+    """A commit could not be saved and waits; nothing new begins before it is."""
+
+    code = "pending_save"
+
+    def __init__(self, messages: int, records: int) -> None:
+        super().__init__(messages, records)
+        self.messages = messages
+        self.records = records
+
+    def __str__(self) -> str:
+        return (
+            f"{self.messages} messages and {self.records} records are not saved; flush to try "
+            "again, or dispose with discard_pending=True to give them up."
+        )
+
+
 class SessionLockedError(RefusalError):
     """Another process, or another store of this one, works on the session.
 
@@ -508,23 +547,6 @@ class SummaryRejectedError(FailureError):
         return f"The summary was rejected: {self.reason}"
 
 
-class SaveFailedError(FailureError):
-    """The operating system refused to store a commit.
-
-    What was stored before is unchanged, and the same commit may be tried again.
-    """
-
-    code = "save_failed"
-
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(path, reason)
-        self.path = path
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"{self.path} could not be saved: {self.reason}. What was saved before is unchanged."
-
-
 class SummaryTimeoutError(FailureError):
     """A summary took too long; nothing of it was kept.
 
@@ -550,6 +572,46 @@ class SummaryTimeoutError(FailureError):
     def __str__(self) -> str:
         what = "one call" if self.limit == "call" else "the whole generation"
         return f"The summary timed out: {self.timeout_s:g} s were allowed for {what}."
+
+
+class McpServerError(FailureError):
+    """A server of the Model Context Protocol did not start; the prompt was not accepted."""
+
+    code = "mcp_server_failed"
+
+    def __init__(self, server: str, reason: str) -> None:
+        super().__init__(server, reason)
+        self.server = server
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"The MCP server {self.server!r} did not start: {self.reason.rstrip('.')}."
+
+
+class WorkerLostError(FailureError):
+    """A process that shared the work ended by itself; its share was not done."""
+
+    code = "worker_lost"
+
+    def __str__(self) -> str:
+        return "A process ended by itself, perhaps for lack of memory. Fewer jobs need less of it."
+
+
+class SaveFailedError(FailureError):
+    """The operating system refused to store a commit.
+
+    What was stored before is unchanged, and the same commit may be tried again.
+    """
+
+    code = "save_failed"
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.path} could not be saved: {self.reason}. What was saved before is unchanged."
 
 
 class SessionFileError(FailureError):
@@ -612,65 +674,3 @@ class OriginalsChangedError(SessionFileError):
     """Stored messages are not those that were committed."""
 
     code = "originals_changed"
-
-
-class SessionBusyError(RefusalError):
-    """An operation of the session is under way; waiting approvals are part of it."""
-
-    code = "session_busy"
-
-    def __init__(self, operation: str) -> None:
-        super().__init__(operation)
-        self.operation = operation
-
-    def __str__(self) -> str:
-        return f"The session is busy ({self.operation}); wait for it or abort it."
-
-
-class SessionDisposedError(RefusalError):
-    """The session was disposed of and does nothing any more."""
-
-    code = "session_disposed"
-
-    def __str__(self) -> str:
-        return "The session was disposed of; open it again."
-
-
-class PendingSaveError(RefusalError):
-    """A commit could not be saved and waits; nothing new begins before it is."""
-
-    code = "pending_save"
-
-    def __init__(self, messages: int, records: int) -> None:
-        super().__init__(messages, records)
-        self.messages = messages
-        self.records = records
-
-    def __str__(self) -> str:
-        return (
-            f"{self.messages} messages and {self.records} records are not saved; flush to try "
-            "again, or dispose with discard_pending=True to give them up."
-        )
-
-
-class McpServerError(FailureError):
-    """A server of the Model Context Protocol did not start; the prompt was not accepted."""
-
-    code = "mcp_server_failed"
-
-    def __init__(self, server: str, reason: str) -> None:
-        super().__init__(server, reason)
-        self.server = server
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"The MCP server {self.server!r} did not start: {self.reason.rstrip('.')}."
-
-
-class WorkerLostError(FailureError):
-    """A process that shared the work ended by itself; its share was not done."""
-
-    code = "worker_lost"
-
-    def __str__(self) -> str:
-        return "A process ended by itself, perhaps for lack of memory. Fewer jobs need less of it."

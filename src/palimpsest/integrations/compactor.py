@@ -25,6 +25,7 @@ from palimpsest.core.records import Record, active_checkpoint
 from palimpsest.formats.content import as_record, text_of
 from palimpsest.formats.dialect import Dialect, MessageT, Rendering, Scan
 from palimpsest.models.candidates import CandidateMaker
+from palimpsest.models.compaction import compact
 from palimpsest.models.engine import Engine, EngineSettings, Limits
 from palimpsest.models.engine_events import EngineEvent
 from palimpsest.models.history import History
@@ -36,6 +37,7 @@ from palimpsest.models.limits import (
     named_limits,
 )
 from palimpsest.models.overflow import Overflow
+from palimpsest.models.preflight import preflight
 from palimpsest.models.prompts import looks_typed
 from palimpsest.models.state import NEW, CompactionState, digests_of
 from palimpsest.models.summarizer import ExtractiveSummarizer, Summarizer
@@ -144,7 +146,7 @@ class Compactor(Generic[MessageT]):
         """
         call = self._begin(messages, state or NEW, overhead, reported_tokens, overflow)
         call.take_in()
-        await call.engine.preflight(call.limits, overflow=overflow)
+        await preflight(call.engine, call.limits, overflow=overflow)
         return call.finish()
 
     async def compact_now(
@@ -164,7 +166,7 @@ class Compactor(Generic[MessageT]):
         """
         call = self._begin(messages, state or NEW, overhead)
         call.take_in()
-        await call.engine.compact(call.limits, focus=focus)
+        await compact(call.engine, call.limits, focus=focus)
         return call.finish()
 
     def prune(

@@ -23,6 +23,7 @@ from palimpsest.formats.encodable import encodable
 from palimpsest.formats.pydantic_ai import answers
 from palimpsest.models.engine import Engine, Limits
 from palimpsest.models.overflow import Overflow, classify_overflow
+from palimpsest.models.preflight import preflight
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +139,7 @@ class EngineModel(WrapperModel):
     async def _prepared(self, outgoing: Outgoing) -> Prepared:
         await self._take_in(outgoing)
         asked = self._limits(outgoing)
-        await self._engine.preflight(asked.limits)
+        await preflight(self._engine, asked.limits)
         return self._sendable(outgoing, asked)
 
     async def _recovered(self, outgoing: Outgoing, error: AgentRunError) -> Prepared:
@@ -147,7 +148,7 @@ class EngineModel(WrapperModel):
             raise error
         self._on_overflow(overflow)
         asked = self._limits(outgoing)
-        await self._engine.preflight(asked.limits, overflow=overflow)
+        await preflight(self._engine, asked.limits, overflow=overflow)
         return self._sendable(outgoing, asked)
 
     def _sendable(self, outgoing: Outgoing, asked: RequestLimits) -> Prepared:

@@ -23,10 +23,10 @@ from palimpsest.core.receipt_reader import read_receipt
 from palimpsest.core.record_codec import JsonObject
 from palimpsest.core.records import Checkpoint, ViewState
 from palimpsest.core.sources import Source, source_map
-from palimpsest.models.engine import Restored
 from palimpsest.models.engine_events import CompactionEnd
 from palimpsest.models.prompts import injected_parts
 from palimpsest.models.resolve import ModelChoice, ResolvedModel
+from palimpsest.models.restoring import Restored, preview_restore
 from palimpsest.session.breakdown import ContextBreakdown, context_breakdown
 from palimpsest.session.conversation import AgentBuilder, Conversation
 from palimpsest.session.environment import Environment
@@ -162,8 +162,9 @@ class AgentSession:
             UnknownCheckpointError: there is no such checkpoint.
             SessionFileError: the messages behind its cut cannot be read.
         """
-        return await self._conversation.engine.preview_restore(
-            checkpoint_id, self._conversation.side.next_limits(), outputs=outputs
+        talk = self._conversation
+        return await preview_restore(
+            talk.engine, checkpoint_id, talk.side.next_limits(), outputs=outputs
         )
 
     async def flush(self) -> None:

@@ -18,12 +18,15 @@ from palimpsest.core.errors import SaveFailedError
 from palimpsest.core.receipt import Receipt
 from palimpsest.core.records import Checkpoint, Record
 from palimpsest.models.candidates import CandidateMaker
-from palimpsest.models.engine import Engine, Restored
+from palimpsest.models.compaction import compact
+from palimpsest.models.engine import Engine
 from palimpsest.models.engine_events import CompactionEnd, CompactionStart, EngineEvent
 from palimpsest.models.engine_model import EngineModel, Outgoing
 from palimpsest.models.overflow import Overflow
+from palimpsest.models.preflight import preflight
 from palimpsest.models.prompts import mark
 from palimpsest.models.resolve import ModelChoice, ResolvedModel, resolve_model
+from palimpsest.models.restoring import Restored, restore
 from palimpsest.models.summarizer import ExtractiveSummarizer
 from palimpsest.session.approvals import Approvals
 from palimpsest.session.environment import Environment
@@ -125,12 +128,12 @@ class Conversation:
         """Compact by hand."""
         await self.side.enter()
         async with self._saving_what_failed():
-            return await self.engine.compact(self.side.next_limits(), focus=focus)
+            return await compact(self.engine, self.side.next_limits(), focus=focus)
 
     async def restore(self, checkpoint_id: str | None, *, outputs: bool) -> Restored:
         """Make another checkpoint, or none, the active one."""
-        restored = await self.engine.restore(
-            checkpoint_id, self.side.next_limits(), outputs=outputs
+        restored = await restore(
+            self.engine, checkpoint_id, self.side.next_limits(), outputs=outputs
         )
         self._emit(
             RestoredView(
@@ -156,7 +159,7 @@ class Conversation:
         if not limits.budget.fits(self.engine.size(limits)):
             self.engine.begin_run()
             async with self._saving_what_failed():
-                await self.engine.preflight(limits, trigger="model_switch")
+                await preflight(self.engine, limits, trigger="model_switch")
         before, self.side = self.side, side
         self.engine.use_summarizer(side.summarizer(), price=resolved.name)
         self.engine.meter = Meter(enabled=self._settings.calibrates)

@@ -11,7 +11,7 @@ from palimpsest.core.errors import SaveFailedError
 from palimpsest.core.receipt import Receipt, receipt_json
 from palimpsest.core.record_codec import JsonObject
 from palimpsest.core.records import Record
-from palimpsest.models.engine import finish
+from palimpsest.models.finishing import finish
 from palimpsest.session.accounts import Accounts
 from palimpsest.session.store import NO_CHANGES, Commit, HeaderChanges, Store
 from palimpsest.session.totals import Counted
