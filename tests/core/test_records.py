@@ -8,8 +8,8 @@ import pytest
 
 from palimpsest.core.errors import InvalidRecordError
 from palimpsest.core.outline import Outline, Position
+from palimpsest.core.record_checks import check_record
 from palimpsest.core.record_codec import (
-    check_record,
     dump_record,
     load_checkpoints,
     load_records,

@@ -5,7 +5,7 @@ from dataclasses import replace
 from palimpsest.core.budget import Measure
 from palimpsest.core.calibration import Calibration, Meter
 from palimpsest.core.outline import MessageOutline, Part, Position
-from palimpsest.core.record_codec import check_record
+from palimpsest.core.record_checks import check_record
 from palimpsest.core.records import Clearing, Trim, ViewState, fold_records
 from palimpsest.core.view import (
     Cleared,

@@ -10,7 +10,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest
 from palimpsest.core.excerpt import Excerpt
 from palimpsest.core.ledger import Ledger, LedgerBuilder
 from palimpsest.core.outline import NO_PREFIX, MessageOutline, Outline, Prefix
-from palimpsest.core.record_codec import check_record
+from palimpsest.core.record_checks import check_record
 from palimpsest.core.records import Checkpoint, Record, ViewState, fold_records
 from palimpsest.core.view import View
 from palimpsest.formats.projection import project

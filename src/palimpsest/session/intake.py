@@ -18,7 +18,8 @@ from palimpsest.core.errors import (
     OriginalsChangedError,
 )
 from palimpsest.core.outline import MessageOutline, Outline, Prefix
-from palimpsest.core.record_codec import JsonObject, check_records
+from palimpsest.core.record_checks import check_records
+from palimpsest.core.record_codec import JsonObject
 from palimpsest.core.records import (
     Checkpoint,
     Clearing,

@@ -24,7 +24,7 @@ from palimpsest.core.errors import (
     UnsupportedSessionError,
 )
 from palimpsest.core.outline import MessageOutline, Outline
-from palimpsest.core.record_codec import check_records
+from palimpsest.core.record_checks import check_records
 from palimpsest.core.records import Checkpoint
 from palimpsest.formats.pydantic_ai import outline
 from palimpsest.session.codec import Chunk, read_chunks, read_header, read_header_records
