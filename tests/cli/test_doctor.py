@@ -57,7 +57,7 @@ def test_a_broken_one_is_told_line_by_line_and_not_touched(sound: Path, broken: 
 def test_every_message_that_can_be_read_is_exported(broken: Path, tmp_path: Path) -> None:
     output = tmp_path / "originals.jsonl"
     result = doctor(broken, "--export", output)
-    assert "11 messages are in" in result.output
+    assert " holds 11 messages." in result.output
     assert result.exit_code == 1
     messages = [decode_message(line) for line in output.read_bytes().splitlines(keepends=True)]
     assert len(messages) == 11

@@ -175,7 +175,7 @@ def test_what_cannot_be_saved_is_named_and_given_up_by_a_second_press(desk: Desk
     shell.wait_for("the same key within 3 s gives it up")
     shell.type("\x03")
     assert shell.exit_status() == 1
-    assert "Lost: 1 messages and 0 records were never saved." in shell.shown()
+    assert "Never saved: 1 message and 0 records." in shell.shown()
     assert shell.is_restored()
 
 

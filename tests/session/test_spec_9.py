@@ -147,7 +147,7 @@ async def test_dispose_says_what_is_lost_and_is_idempotent() -> None:
     with pytest.raises(PendingSaveError):
         await found.session.dispose()
     lost = await found.session.dispose(discard_pending=True)
-    assert str(lost) == "2 messages and 0 records were never saved."
+    assert str(lost) == "Never saved: 2 messages and 0 records."
     assert await found.session.dispose() is None
     calm = await talked(10)
     assert await calm.session.dispose() is None

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from palimpsest.core.wording import count
+
 if TYPE_CHECKING:
     from palimpsest.session.doctor import Examination
 
@@ -69,7 +71,13 @@ def _look(path: Path, *, tidies: bool, named: bool) -> bool:
     except OSError as error:
         _say(f"✗ {path}: it cannot be read ({os_reason(error)})")
         return False
-    size = f"{seen.message_count:,} messages, {seen.record_count:,} records, {seen.bytes:,} bytes"
+    size = ", ".join(
+        (
+            count(seen.message_count, "message"),
+            count(seen.record_count, "record"),
+            count(seen.bytes, "byte"),
+        )
+    )
     if seen.is_healthy:
         _say(f"✓ {path}: {size}")
     else:
@@ -122,9 +130,9 @@ def _export(paths: list[Path] | None, output: Path, *, force: bool) -> None:
     check_output(output, paths)
     if output.exists() and not force:
         raise WouldOverwriteError(str(output), is_input=False)
-    count = 0
+    written = 0
     with whole_file(output) as partial, partial.open("wb") as file:
         for message in export_messages(paths[0]):
             file.write(encode_message(message))
-            count += 1
-    _say(f"{count:,} messages are in {output}.")
+            written += 1
+    _say(f"{output} holds {count(written, 'message')}.")

@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from palimpsest.core.errors import NotARecordingError
+from palimpsest.core.wording import count
 from palimpsest.lab.figures import FIGURES, baseline_of, headline, percent, short, whole
 from palimpsest.lab.plain import one_line, plain
 from palimpsest.lab.results import PolicyResult, SessionReplay, Totals
@@ -112,9 +113,9 @@ class Summary:
 def _brief(session: SessionReplay) -> _Brief:
     own = len(session.recorded_compactions)
     facts = [
-        f"{session.messages:,} messages",
-        f"{session.results:,} results",
-        *([f"{session.images:,} images"] if session.images else []),
+        count(session.messages, "message"),
+        count(session.results, "result"),
+        *([count(session.images, "image")] if session.images else []),
         *([f"{session.interrupted:,} interrupted"] if session.interrupted else []),
         *([f"compacted by its own agent {own}×"] if own else []),
     ]
@@ -180,7 +181,7 @@ def _notes(summary: Summary) -> Iterable[str]:
     if summary.set_aside:
         yield f"Set aside, as no part of the conversation: {_listed(summary.set_aside)}."
     if summary.skipped:
-        yield f"Skipped, as no recordings: {len(summary.skipped):,} files."
+        yield f"Skipped, as no recordings: {count(len(summary.skipped), 'file')}."
 
 
 def _unpriced(totals: Totals) -> str:

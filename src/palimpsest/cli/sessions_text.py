@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.text import Text
 
 from palimpsest.cli.turns import excerpts_of, session_title, starts_turn
-from palimpsest.cli.words import count, when
+from palimpsest.cli.words import when
+from palimpsest.core.wording import count
 from palimpsest.lab.plain import one_line
 from palimpsest.session.doctor import export_messages
 from palimpsest.session.listing import Listed, ListedSession

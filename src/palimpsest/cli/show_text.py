@@ -10,11 +10,12 @@ from palimpsest.cli.chat.blocks import Block, HistoryBlock, NoticeBlock, Receipt
 from palimpsest.cli.chat.history import message_blocks
 from palimpsest.cli.chat.ink import print_blocks
 from palimpsest.cli.turns import history_rows, turn_rows
-from palimpsest.cli.words import count, when
+from palimpsest.cli.words import when
 from palimpsest.core.errors import InvalidSettingError
 from palimpsest.core.receipt import Receipt
 from palimpsest.core.receipt_reader import read_receipt
 from palimpsest.core.records import fold_records
+from palimpsest.core.wording import count
 from palimpsest.session.store import Loaded
 
 

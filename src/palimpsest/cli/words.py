@@ -41,11 +41,6 @@ def seconds(duration_ms: int) -> str:
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
-def count(number: int, noun: str) -> str:
-    """Give a number with its noun, in the plural where that is due."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def when(timestamp_ms: int) -> str:
     """Give a moment in the machine's own time zone, to the minute."""
     moment = datetime.fromtimestamp(timestamp_ms / 1_000, tz=UTC).astimezone()

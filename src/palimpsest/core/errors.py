@@ -56,6 +56,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from palimpsest.core.wording import count
+
 if TYPE_CHECKING:
     from palimpsest.core.budget import Budget
     from palimpsest.core.records import SummaryUsage
@@ -444,9 +446,10 @@ class PendingSaveError(RefusalError):
         self.records = records
 
     def __str__(self) -> str:
+        waiting = f"{count(self.messages, 'message')} and {count(self.records, 'record')}"
         return (
-            f"{self.messages} messages and {self.records} records are not saved; flush to try "
-            "again, or dispose with discard_pending=True to give them up."
+            f"Not saved: {waiting}; flush to try again, or dispose with discard_pending=True "
+            "to give them up."
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from palimpsest.core.budget import Budget, Measure
+from palimpsest.core.wording import count
 from palimpsest.session.events import ApprovalRequested, Operation, Outcome
 from palimpsest.session.settings import PermissionPreset
 from palimpsest.session.totals import Totals
@@ -57,7 +58,8 @@ class Lost:
     records: int
 
     def __str__(self) -> str:
-        return f"{self.messages} messages and {self.records} records were never saved."
+        lost = f"{count(self.messages, 'message')} and {count(self.records, 'record')}"
+        return f"Never saved: {lost}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

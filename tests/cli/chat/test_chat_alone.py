@@ -94,7 +94,7 @@ async def test_leaving_is_refused_once_and_names_what_is_lost() -> None:
     assert not chat.press_interrupt(draft=True)
     await settled(chat)
     assert notes.status == 1
-    assert "were never saved." in notes.said
+    assert "Never saved: " in notes.said
     await chat.close()
 
 

@@ -357,7 +357,7 @@ class Chat:
             return
         lost = await session.dispose(discard_pending=True)
         if lost is not None:
-            self.say(f"Lost: {lost}", "error")
+            self.say(str(lost), "error")
         if session.path is not None and session.path.exists():
             self.say(f"palimpsest --session {session.id[:8]} goes on with this session.")
         self.front.leave(status)

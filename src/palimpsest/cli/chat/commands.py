@@ -12,9 +12,10 @@ from palimpsest.cli.chat.lines import Command, CommandName
 from palimpsest.cli.chat.screen import Screen
 from palimpsest.cli.chat.status import short_model
 from palimpsest.cli.turns import history_rows, session_title, turn_rows
-from palimpsest.cli.words import count, short_tokens, when
+from palimpsest.cli.words import short_tokens, when
 from palimpsest.core.errors import PalimpsestError, UnknownCheckpointError
 from palimpsest.core.records import Checkpoint
+from palimpsest.core.wording import count
 from palimpsest.session.finding import find_session
 from palimpsest.session.manager import SessionManager
 from palimpsest.session.settings import permission_preset

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from palimpsest.cli.chat.blocks import ContextBlock
-from palimpsest.cli.words import count, short_tokens
+from palimpsest.cli.words import short_tokens
+from palimpsest.core.wording import count
 from palimpsest.session.breakdown import ContextBreakdown
 
 WIDEST_BAR = 72

@@ -28,8 +28,9 @@ from palimpsest.cli.chat.history import history_lines
 from palimpsest.cli.chat.markdown import TerminalMarkdown
 from palimpsest.cli.chat.screen import Compacting, Screen
 from palimpsest.cli.receipt import receipt_lines
-from palimpsest.cli.words import call_words, count, seconds, short_tokens
+from palimpsest.cli.words import call_words, seconds, short_tokens
 from palimpsest.core.receipt import Receipt
+from palimpsest.core.wording import count
 from palimpsest.lab.plain import one_line, plain
 
 _TONES: dict[Tone, str] = {"plain": "dim", "good": "", "warning": "yellow", "error": "red"}

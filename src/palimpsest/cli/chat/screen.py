@@ -18,8 +18,9 @@ from palimpsest.cli.chat.blocks import (
     ProseBlock,
     ToolBlock,
 )
-from palimpsest.cli.words import call_words, count, short_tokens
+from palimpsest.cli.words import call_words, short_tokens
 from palimpsest.core.receipt import CompactionTrigger
+from palimpsest.core.wording import count
 from palimpsest.models.engine_events import (
     CompactionEnd,
     CompactionProgress,
