@@ -81,6 +81,18 @@ def test_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sent == ["first", "One.", "second", "Two.", "third", "Two.", "fourth"]
 
 
+def test_a_newer_session_that_is_broken_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with scripted(monkeypatch, Answer(text="One."), Answer(text="Two."), Answer(text="Three.")):
+        started = ask("-p", "first", "--output-format", "stream-json").stdout.splitlines()[0]
+        broken = Path(json.loads(started)["path"]).with_name("0123abcd.jsonl")
+        broken.write_text("{broken\n")
+        for updated, named in ((2e9, True), (1e9, False)):
+            os.utime(broken, (updated, updated))
+            done = ask("-p", "next", "-c")
+            assert done.exit_code == 0
+            assert ("passed over 0123abcd: " in done.stderr) is named
+
+
 def test_one_object(monkeypatch: pytest.MonkeyPatch) -> None:
     with scripted(monkeypatch, Answer(text="Because.")):
         found = json.loads(ask("-p", "Why?", "--output-format", "json").stdout)

@@ -129,6 +129,24 @@ def test_a_broken_file_is_exported_as_far_as_it_goes(path: Path) -> None:
     assert "is broken at line 1" in done.stderr
 
 
+def test_an_export_of_nothing_is_no_success(path: Path, tmp_path: Path) -> None:
+    path.write_bytes(b"{broken\n")
+    done = run("export", str(path), "-o", str(tmp_path / "a.md"))
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "nothing of it can be read" in done.stderr
+    assert not (tmp_path / "a.md").exists()
+
+
+def test_a_line_a_session_for_programs(path: Path) -> None:
+    for letter in "abc":
+        path.with_name(f"{letter}{NAME[1:]}.jsonl").write_bytes(b"{}\n")
+    lines = run("sessions").stdout.splitlines()
+    assert len(lines) == 4
+    assert len(max(lines, key=len)) > 80
+    assert lines[0].endswith("1 compaction")
+    assert len(run("sessions", "search", "do part").stdout.splitlines()) == 7
+
+
 def test_names_that_find_nothing_or_too_much(path: Path) -> None:
     twin = path.with_name(f"{NAME[:-1]}{'0' if NAME[-1] != '0' else '1'}.jsonl")
     twin.write_bytes(path.read_bytes())

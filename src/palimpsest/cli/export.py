@@ -54,8 +54,15 @@ def export(
         check_output(output, [path])
         if output.exists() and (output.samefile(path) or not force):
             raise WouldOverwriteError(str(output), output.samefile(path))
-    found = examine(path)
-    text = _rendered(format, found.header, list(export_messages(path)))
+    found, messages = examine(path), list(export_messages(path))
+    if not found.is_healthy:
+        rest = "the rest is here" if messages else "nothing of it can be read"
+        worst = found.findings[0]
+        complaint = f"palimpsest: {path} is broken at line {worst.line}: {worst.text}; {rest}"
+        typer.echo(complaint, err=True)
+        if not messages:
+            raise typer.Exit(1)
+    text = _rendered(format, found.header, messages)
     if output is None:
         for piece in text:
             sys.stdout.buffer.write(piece.encode("utf-8", "replace"))
@@ -63,10 +70,6 @@ def export(
     else:
         with whole_file(output) as partial, partial.open("w", encoding="utf-8") as file:
             file.writelines(piece.encode("utf-8", "replace").decode() for piece in text)
-    if not found.is_healthy:
-        worst = found.findings[0]
-        text_ = f"palimpsest: {path} is broken at line {worst.line}: {worst.text}; the rest is here"
-        typer.echo(text_, err=True)
 
 
 def _rendered(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pydantic_ai
+import typer
 
 from palimpsest.cli.config import Config, read_config
 from palimpsest.core.policy import PolicySettings
@@ -86,15 +87,27 @@ def choices_of(
 async def manager_for(choices: Choices, cwd: Path) -> SessionManager:
     """Give the storage that was chosen: a new session, the newest, or one by its name.
 
+    A broken session that changed after the newest one is named on standard error.
+
     Raises:
         SessionNotFoundError, AmbiguousSessionError, SessionLockedError, SessionFileError: it
             cannot be opened.
     """
     if choices.goes_on:
-        return await SessionManager.continue_recent(cwd)
+        manager = await SessionManager.continue_recent(cwd)
+        _tell_of_broken(cwd, newer_than=manager.path)
+        return manager
     if choices.session is not None:
         return await SessionManager.open(find_session(choices.session, cwd))
     return SessionManager.draft(cwd)
+
+
+def _tell_of_broken(cwd: Path, *, newer_than: Path | None) -> None:
+    assert newer_than is not None, "a stored session has a file"
+    opened = newer_than.stat().st_mtime
+    for item in SessionManager.list(cwd):
+        if item.kind == "broken" and item.path.stat().st_mtime > opened:
+            typer.echo(f"palimpsest: passed over {item.path.stem[:8]}: {item.reason}", err=True)
 
 
 async def open_session(manager: SessionManager, choices: Choices) -> AgentSession:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import Console
@@ -22,7 +23,7 @@ _AROUND = 60
 
 def print_sessions(listed: Sequence[Listed], *, with_folder: bool) -> None:
     """Print a line or two a session."""
-    console = Console(highlight=False)
+    console = _console()
     if not listed:
         console.print(Text("No session is stored for this project yet.", style="dim"))
     for item in listed:
@@ -42,7 +43,7 @@ def as_objects(listed: Iterable[Listed]) -> list[dict[str, object]]:
 
 def print_matches(listed: Iterable[Listed], text: str) -> bool:
     """Print the messages that hold a text; tell whether there was one."""
-    console = Console(highlight=False)
+    console = _console()
     found = False
     for item in listed:
         matches = list(_matches(item, text))
@@ -53,12 +54,18 @@ def print_matches(listed: Iterable[Listed], text: str) -> bool:
         console.print(Text.assemble((item.path.stem[:8], "bold"), f"  {title}"))
         for turn, words in matches[:MATCHES_PER_SESSION]:
             line = Text.assemble((f"    turn {turn}  ", "dim"), words)
-            line.truncate(max(1, console.width), overflow="ellipsis")
+            if console.is_terminal:
+                line.truncate(max(1, console.width), overflow="ellipsis")
             console.print(line)
         more = len(matches) - MATCHES_PER_SESSION
         if more > 0:
             console.print(Text(f"    … {more:,} more", style="dim"))
     return found
+
+
+def _console() -> Console:
+    """Give the output; a program that reads it gets whole lines, however long."""
+    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
 
 
 def _matches(item: Listed, text: str) -> Iterator[tuple[int, str]]:

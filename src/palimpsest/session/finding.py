@@ -8,7 +8,7 @@ from pathlib import Path
 from palimpsest.core.errors import AmbiguousSessionError, SaveFailedError, SessionNotFoundError
 from palimpsest.session.files import Files
 from palimpsest.session.jsonl_file import os_reason
-from palimpsest.session.listing import Listed, list_sessions
+from palimpsest.session.listing import Listed, list_sessions, newest_first
 from palimpsest.session.lock import SessionLock
 from palimpsest.session.places import SUFFIX, data_directory, project_directory
 
@@ -25,15 +25,7 @@ def project_directories() -> Iterator[Path]:
 
 def list_all_sessions() -> list[Listed]:
     """List the sessions of every project, newest first, then the broken ones."""
-    listed = [item for folder in project_directories() for item in list_sessions(folder)]
-    return sorted(
-        listed,
-        key=lambda item: (
-            item.kind == "broken",
-            -item.header.updated if item.kind == "session" else 0,
-            item.path.name,
-        ),
-    )
+    return newest_first(item for folder in project_directories() for item in list_sessions(folder))
 
 
 def find_session(name: str, cwd: Path) -> Path:

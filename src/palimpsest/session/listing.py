@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -60,12 +61,17 @@ def list_sessions(folder: Path, *, files: Files | None = None) -> list[Listed]:
     if not folder.is_dir():
         return []
     listed = [_look(path, files or Files()) for path in sorted(folder.glob(f"*{SUFFIX}"))]
-    return sorted(listed, key=_order)
+    return newest_first(listed)
 
 
-def _order(listed: Listed) -> tuple[bool, int, str]:
-    updated = listed.header.updated if listed.kind == "session" else 0
-    return listed.kind == "broken", -updated, listed.path.name
+def newest_first(listed: Iterable[Listed]) -> list[Listed]:
+    """Sort sessions by their last change, newest first, then the broken ones by name."""
+
+    def order(item: Listed) -> tuple[bool, int, str]:
+        updated = item.header.updated if item.kind == "session" else 0
+        return item.kind == "broken", -updated, item.path.name
+
+    return sorted(listed, key=order)
 
 
 def _look(path: Path, files: Files) -> Listed:
