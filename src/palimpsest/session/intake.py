@@ -155,7 +155,7 @@ class Intake:
             records=objects,
             changes=changes,
             header=header,
-            stored=tuple(read_stored_records(list(objects))),
+            stored=tuple(_held_once(stored, read_stored_records(list(objects)))),
             open_calls=open_calls,
             measured=measured,
             outline=history,
@@ -300,6 +300,14 @@ def _first_needed(record: Record, records: Sequence[Record]) -> int | None:
             return record.position.message
         case Restore():
             return None
+
+
+def _held_once(
+    given: Iterable[StoredRecord], read: Iterable[StoredRecord]
+) -> Iterator[StoredRecord]:
+    """Yield records as they read back; the given one where it equals that, to share its text."""
+    for mine, again in zip(given, read, strict=True):
+        yield mine if mine == again else again
 
 
 def _with_receipts(
