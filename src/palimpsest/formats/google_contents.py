@@ -72,7 +72,7 @@ class GoogleContents:
         parts: list[Json] = []
         number = 0
         for part in as_list(message.get("parts")):
-            key, response = _field(as_record(part), "functionResponse")
+            key, response = part_field(as_record(part), "functionResponse")
             if not key:
                 parts.append(part)
                 continue
@@ -91,7 +91,7 @@ class GoogleContents:
 
     def stand_in(self, unit: Sequence[Record], call: RepairRow, text: str) -> Record:
         """Give a content with a response, written as the call is."""
-        keys = [_field(as_record(part), "functionCall") for part in as_list(unit[0]["parts"])]
+        keys = [part_field(as_record(part), "functionCall") for part in as_list(unit[0]["parts"])]
         key = next(key for key, made in keys if key and made.get("name") == call.tool_name)
         known = any(made.get("id") == call.call_id for _, made in keys)
         response: Record = {"name": call.tool_name, "response": {"error": text}}
@@ -109,7 +109,7 @@ class GoogleContents:
         return {**following, "parts": first}
 
 
-def _field(part: Record, name: str) -> tuple[str, Record]:
+def part_field(part: Record, name: str) -> tuple[str, Record]:
     """Give the key under which a field stands, empty where it does not, and its value."""
     snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
     for key in (name, snake):
@@ -119,7 +119,7 @@ def _field(part: Record, name: str) -> tuple[str, Record]:
 
 
 def _is_response(part: Json) -> bool:
-    return bool(_field(as_record(part), "functionResponse")[0])
+    return bool(part_field(as_record(part), "functionResponse")[0])
 
 
 def _pair(messages: Sequence[Record]) -> list[list[str]]:
@@ -139,12 +139,12 @@ def _pair(messages: Sequence[Record]) -> list[list[str]]:
         found: list[str] = []
         calls: list[tuple[str, str]] = []
         for number, part in enumerate(map(as_record, parts)):
-            if role == "model" and (call := _field(part, "functionCall"))[0]:
+            if role == "model" and (call := part_field(part, "functionCall"))[0]:
                 call_id = as_text(call[1].get("id")) or f"{index}/{number}"
                 book.call(index, call_id, call[1].get("name"))
                 calls.append((call_id, as_text(call[1].get("name"))))
                 found.append(call_id)
-            elif role != "model" and (response := _field(part, "functionResponse"))[0]:
+            elif role != "model" and (response := part_field(part, "functionResponse"))[0]:
                 found.append(_answered(asked, response[1]) or f"{index}/{number}")
                 book.result(index, found[-1])
         ids.append(found)
@@ -172,13 +172,13 @@ def _read(message: Record, ids: Sequence[str]) -> ModelMessage:
     results: list[object] = []
     said: list[UserContent] = []
     for part in parts:
-        key, response = _field(part, "functionResponse")
+        key, response = part_field(part, "functionResponse")
         if not key:
-            said.append(_content(part))
+            said.append(part_content(part))
             continue
         result = ToolReturnPart[object](
             tool_name=as_text(response.get("name")) or "unknown",
-            content=_payload(as_record(response.get("response")))[1],
+            content=response_payload(as_record(response.get("response")))[1],
             tool_call_id=next(left),
             outcome="failed" if "error" in as_record(response.get("response")) else "success",
         )
@@ -189,7 +189,7 @@ def _read(message: Record, ids: Sequence[str]) -> ModelMessage:
 
 
 def _reply_part(part: Record, ids: object) -> object:
-    key, call = _field(part, "functionCall")
+    key, call = part_field(part, "functionCall")
     if key:
         arguments = call.get("args")
         return ToolCallPart(
@@ -206,18 +206,19 @@ def _reply_part(part: Record, ids: object) -> object:
     return TextPart(content=text)
 
 
-def _content(part: Record) -> UserContent:
+def part_content(part: Record) -> UserContent:
+    """The content of a part in the user role; one of an unknown kind as JSON text."""
     text = part.get("text")
     if isinstance(text, str):
         return text
-    _, data = _field(part, "inlineData")
+    _, data = part_field(part, "inlineData")
     media: BinaryContent | None = None
     if data:
         media = image(data.get("data"), data.get("mimeType", data.get("mime_type")))
     return media or compact_json(part)
 
 
-def _payload(response: Record) -> tuple[str, Json]:
+def response_payload(response: Record) -> tuple[str, Json]:
     """Give the field that holds all of a response, and what it holds."""
     if len(response) == 1:
         [(key, value)] = response.items()
@@ -227,6 +228,6 @@ def _payload(response: Record) -> tuple[str, Json]:
 
 
 def _shown_response(response: Record, shown: ShownResult) -> Record:
-    key, _ = _payload(as_record(response.get("response")))
+    key, _ = response_payload(as_record(response.get("response")))
     kept = {name: value for name, value in response.items() if name != "parts" or shown.keeps_media}
     return {**kept, "response": {key: shown.text}}
