@@ -416,22 +416,6 @@ DOCUMENTS: dict[str, object] = {
 }
 
 
-def sample_texts() -> dict[str, tuple[str, str]]:
-    """Name → (format, text of the file)."""
-    return {
-        "claude": ("claude-code", claude_session()),
-        "pi": ("pi", lines(*pi_entries())),
-        "pi tree": ("pi", lines(*pi_tree())),
-        "openai list": ("openai-chat", json.dumps(openai_messages(), indent=1)),
-        "openhands": ("openai-chat", json.dumps(openhands())),
-        "tau": ("openai-chat", json.dumps(tau_results(), indent=1)),
-        "mini": ("mini-swe-agent", json.dumps(mini_swe(), indent=1)),
-        "swe": ("swe-agent", json.dumps(swe_agent(), indent=1)),
-        "roo": ("anthropic-messages", json.dumps(roo_messages(), indent=1)),
-        "cline": ("anthropic-messages", json.dumps(cline_session(), indent=1)),
-    }
-
-
 def outline(recording: Recording) -> list[str]:
     """One readable line a message."""
     return [_line(recorded) for recorded in recording.messages]

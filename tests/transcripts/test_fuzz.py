@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
+import io
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,21 +15,50 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from palimpsest.core.errors import PalimpsestError
-from palimpsest.transcripts import claude_code, pi, read_recordings
+from palimpsest.transcripts import (
+    FORMATS,
+    CompactedView,
+    claude_code,
+    codex,
+    gemini_cli,
+    kimi,
+    pi,
+    read_recordings,
+    rewrite,
+)
 from palimpsest.transcripts.history import Built
-from palimpsest.transcripts.jsonl import read_entries
+from palimpsest.transcripts.jsonl import read_documents, read_entries
 from palimpsest.transcripts.read import read_sessions
 from palimpsest.transcripts.recording import Problem
-from tests.transcripts.samples import sample_texts
+from tests.transcripts.every_sample import sample_texts
 
 # Damaging a value needs no types.
 _Value: TypeAlias = "Any"
 
 _SAMPLES = sample_texts()
-_LINES: dict[str, Callable[[Path], list[Built]]] = {"claude-code": claude_code.read, "pi": pi.read}
+_LINES: dict[str, Callable[[Path], list[Built]]] = {
+    "claude-code": claude_code.read,
+    "codex": codex.read,
+    "gemini-cli": lambda path: gemini_cli.load(path)[1],
+    "kimi": kimi.read,
+    "pi": pi.read,
+}
+_LINE_SAMPLES = [
+    name for name, (format, text) in _SAMPLES.items() if format in _LINES and text[1] != "\n"
+]
+_DOCUMENT_SAMPLES = [
+    name for name in _SAMPLES if name not in _LINE_SAMPLES and _SAMPLES[name][0] != "aider"
+]
+_RECORDS = {
+    "gemini-contents": ["context", "history", "contents"],
+    "openai-chat": ["traj", "messages"],
+    "openhands": ["history"],
+    "smolagents": ["intermediate_steps", "steps"],
+    "swe-agent": ["history"],
+}
 _WRONG: list[Any] = [None, 7, -1.5, True, "", "text", [], {}, [None], {"type": "text"}, [["x"]]]
 
-_fuzz = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+_fuzz = settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def _leaves(value: _Value, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -40,13 +70,15 @@ def _leaves(value: _Value, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return found
 
 
-def _with_wrong_value(value: _Value, chance: random.Random) -> _Value:
+def _with_wrong_value(
+    value: _Value, chance: random.Random, wrong: Sequence[_Value] = _WRONG
+) -> _Value:
     changed = copy.deepcopy(value)
     path = chance.choice(_leaves(changed))
     holder = changed
     for key in path[:-1]:
         holder = holder[key]
-    holder[path[-1]] = copy.deepcopy(chance.choice(_WRONG))
+    holder[path[-1]] = copy.deepcopy(chance.choice(wrong))
     return changed
 
 
@@ -82,12 +114,18 @@ def _flip(data: bytes, chance: random.Random) -> bytes:
     return bytes(flipped)
 
 
-def _read(path: Path, format: str | None) -> None:
+def _read(path: Path, format: str | None) -> set[str]:
+    """Read a file, write it as it is, and give the formats of its sessions."""
+    formats = set[str]()
     try:
         for recording in read_recordings(path, format=format):
             assert all(recorded.records for recorded in recording.messages)
+            whole = CompactedView(kept_message_indices=tuple(range(len(recording.messages))))
+            rewrite(recording, whole, io.StringIO())
+            formats.add(recording.format)
     except PalimpsestError as error:
         assert str(error).endswith((".", "'"))
+    return formats
 
 
 def _records(built: Built) -> set[int]:
@@ -107,7 +145,7 @@ def _check_lines(path: Path, format: str) -> None:
     assert {number for number, line in enumerate(lines, 1) if line.strip()} == named
 
 
-@pytest.mark.parametrize("name", [name for name in _SAMPLES if _SAMPLES[name][0] in _LINES])
+@pytest.mark.parametrize("name", _LINE_SAMPLES)
 @_fuzz
 @given(seed=st.integers(0, 2**32), flips=st.booleans())
 def test_damaged_lines(tmp_path: Path, name: str, seed: int, flips: bool) -> None:
@@ -121,37 +159,35 @@ def test_damaged_lines(tmp_path: Path, name: str, seed: int, flips: bool) -> Non
     _check_lines(path, format)
 
 
-@pytest.mark.parametrize("name", [name for name in _SAMPLES if _SAMPLES[name][0] not in _LINES])
+@pytest.mark.parametrize("name", _DOCUMENT_SAMPLES)
 @_fuzz
 @given(seed=st.integers(0, 2**32), changes=st.integers(1, 4))
 def test_documents_with_wrong_values(tmp_path: Path, name: str, seed: int, changes: int) -> None:
     format, text = _SAMPLES[name]
     chance = random.Random(seed)
-    document = json.loads(text)
+    documents: _Value = read_documents(text.encode())[0]
     for _ in range(changes):
-        document = _with_wrong_value(document, chance)
+        documents = _with_wrong_value(documents, chance)
     path = tmp_path / "damaged.json"
-    path.write_text(json.dumps(document))
-    _read(path, None)
+    path.write_text("\n".join(map(json.dumps, documents)))
+    told = _read(path, None)
     _read(path, format)
-    for session in read_sessions(path, format):
-        _check_document(session.built, session.document)
+    if told == {format}:
+        for session in read_sessions(path, format):
+            _check_document(session.built, session.document)
 
 
 def _check_document(built: Built, document: _Value) -> None:
-    holder = document if isinstance(document, dict) else {"messages": document}
-    keys = {"swe-agent": ["history"], "openai-chat": ["traj", "messages"]}
-    for key in keys.get(built.recording.format, ["messages"]):
-        if key in holder:
-            messages = holder[key] if isinstance(holder[key], list) else []
-            break
-    else:
-        return
-    used = {entry for entry in _records(built) if entry < len(messages)}
-    assert len(used) + sum(built.recording.set_aside.values()) == len(messages)
+    """Each record of the document's list is in a message or set aside."""
+    if isinstance(document, dict):
+        keys = _RECORDS.get(built.recording.format, ["messages"])
+        document = next((document[key] for key in keys if key in document), None)
+    if isinstance(document, list):
+        used = {entry for entry in _records(built) if entry < len(document)}
+        assert len(used) + sum(built.recording.set_aside.values()) == len(document)
 
 
-@pytest.mark.parametrize("name", [name for name in _SAMPLES if _SAMPLES[name][0] not in _LINES])
+@pytest.mark.parametrize("name", [name for name in _SAMPLES if name not in _LINE_SAMPLES])
 @_fuzz
 @given(seed=st.integers(0, 2**32), cut=st.booleans())
 def test_documents_with_wrong_bytes(tmp_path: Path, name: str, seed: int, cut: bool) -> None:
@@ -162,3 +198,27 @@ def test_documents_with_wrong_bytes(tmp_path: Path, name: str, seed: int, cut: b
     path.write_bytes(data[: chance.randrange(len(data))] if cut else _flip(data, chance))
     _read(path, None)
     _read(path, format)
+
+
+@pytest.mark.parametrize("name", [name for name in _SAMPLES if name != "aider"])
+@_fuzz
+@given(seed=st.integers(0, 2**32), depth=st.integers(100, 1_100))
+def test_values_nested_deep(tmp_path: Path, name: str, seed: int, depth: int) -> None:
+    format, text = _SAMPLES[name]
+    values: _Value = read_documents(text.encode())[0]
+    changed = _with_wrong_value(values, random.Random(seed), ["deep"])
+    nested = f"{'[' * depth}{']' * depth}"
+    path = tmp_path / "deep"
+    path.write_text("\n".join(map(json.dumps, changed)).replace('"deep"', nested))
+    _read(path, None)
+    _read(path, format)
+
+
+@_fuzz
+@given(data=st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
+@pytest.mark.parametrize("head", [b"", b"[", b'{"', b"PK\x03\x04", b"# aider chat started at "])
+def test_any_bytes(tmp_path: Path, head: bytes, data: bytes) -> None:
+    path = tmp_path / "any"
+    path.write_bytes(head + data)
+    for format in (None, *FORMATS):
+        _read(path, format)

@@ -11,7 +11,8 @@ import pytest
 import palimpsest.transcripts
 from palimpsest.core.errors import NotARecordingError, UnknownFormatError
 from palimpsest.transcripts import FORMATS, expand_paths, read_paths, read_recordings
-from tests.transcripts.samples import claude_session, openai_messages, sample_texts, write
+from tests.transcripts.every_sample import sample_texts
+from tests.transcripts.samples import claude_session, openai_messages, write
 
 
 @pytest.mark.parametrize("name", sample_texts())
@@ -57,7 +58,7 @@ def test_missing_files_folders_and_unknown_formats(tmp_path: Path) -> None:
         list(read_recordings(tmp_path / "none.json"))
     with pytest.raises(NotARecordingError, match="it is no file"):
         list(read_recordings(tmp_path))
-    with pytest.raises(UnknownFormatError, match="Known formats: claude-code, pi"):
+    with pytest.raises(UnknownFormatError, match="Known formats: claude-code, codex"):
         list(read_recordings(tmp_path, format="word"))
 
 

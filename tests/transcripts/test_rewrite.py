@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from palimpsest.core.errors import InvalidSettingError, NotARecordingError
 from palimpsest.transcripts import CompactedView, Recording, read_recordings, rewrite
+from tests.transcripts.every_sample import sample_texts
 from tests.transcripts.samples import (
     Claude,
     claude_session,
@@ -21,7 +23,6 @@ from tests.transcripts.samples import (
     pi_entries,
     pi_tree,
     roo_messages,
-    sample_texts,
     swe_agent,
     tau_results,
     text,
@@ -29,7 +30,11 @@ from tests.transcripts.samples import (
 )
 
 SUMMARY = "Written by a summariser.\n<summary>\nWhat was.\n</summary>"
-_HAS_SUMMARIES = {"claude", "pi", "pi tree", "roo", "cline"}
+_HAS_SUMMARIES = {"claude", "codex", "kimi", "pi", "pi tree", "roo", "cline"} | {
+    name for name in sample_texts() if name.startswith(("opencode", "openhands "))
+}
+# Ids that a reader makes of a call's place, where the recording has none.
+_PLACE_ID = re.compile(r"\b(step|call)-\d[\d-]*")
 
 
 def read(folder: Path, content: str, name: str = "session.json") -> Recording:
@@ -70,9 +75,8 @@ def test_kept_messages_and_summary_come_back(tmp_path: Path, name: str, share: f
 
 
 def _without_ids(line: str) -> str:
-    """SWE-agent calls get their ids from positions, a repeated id loses its suffix."""
-    words = ["step" if word.startswith("step-") else word for word in line.split(" ")]
-    return " ".join(words).replace("a~2", "a")
+    """A repeated id loses its suffix once the first is gone."""
+    return _PLACE_ID.sub(r"\1", line).replace("a~2", "a").replace("bash:0~2", "bash:0")
 
 
 @pytest.mark.parametrize("name", sample_texts())
@@ -186,6 +190,21 @@ def test_a_lone_surrogate_can_be_written(tmp_path: Path) -> None:
     recording = read(tmp_path, content)
     result = back(tmp_path, recording, CompactedView(kept_message_indices=(0,)))
     assert result.messages[0].message == recording.messages[0].message
+
+
+def test_values_nested_too_deep_to_write(tmp_path: Path) -> None:
+    values = f"{'[' * 500}{']' * 500}"
+    recording = read(tmp_path, f'[{{"role": "user", "content": "Go", "x": {values}}}]')
+
+    def rewritten(frames: int) -> None:
+        if frames:
+            rewritten(frames - 1)
+        else:
+            rewrite(recording, CompactedView(kept_message_indices=(0,)), io.StringIO())
+
+    rewritten(0)
+    with pytest.raises(NotARecordingError, match="nested too deep"):
+        rewritten(500)
 
 
 def test_a_file_that_changed_is_refused(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from palimpsest.core.excerpt import Json
     from palimpsest.formats.content import Content
 
-Outcome: TypeAlias = Literal["success", "failed", "denied", "interrupted"]
+Outcome: TypeAlias = Literal["success", "failed", "denied", "interrupted", "retried"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +251,7 @@ class HistoryBuilder:
 
     def _placed_compactions(self, filled: list[_Slot]) -> list[RecordedCompaction]:
         is_filled = [slot.response is not None or bool(slot.parts) for slot in self._slots]
-        before = [0, *accumulate(is_filled)]
+        before = list(accumulate(is_filled, initial=0))
         starts = [min(origin.entry for origin in slot.origins) for slot in filled]
         return [_placed(p, before[p.slots_before], starts) for p in self._pending]
 

@@ -23,7 +23,6 @@ from palimpsest.formats.content import (
     text_of,
 )
 from palimpsest.formats.openai_chat import reply_parts
-from palimpsest.transcripts.detect import results_in
 from palimpsest.transcripts.history import Built, HistoryBuilder, Origin
 from palimpsest.transcripts.recording import RecordingCounts
 
@@ -54,6 +53,12 @@ _INJECTED = (
     "Tool call error:",
     "Format error:",
 )
+
+
+def results_in(document: Json) -> list[Json]:
+    """The results in a list of tau-bench results, one session each; empty for anything else."""
+    results = as_list(document)
+    return results if all("traj" in as_record(item) for item in results) else []
 
 
 def read(path: Path, document: Json) -> list[Built]:

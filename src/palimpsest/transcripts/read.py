@@ -5,47 +5,64 @@ from __future__ import annotations
 import glob
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from palimpsest.core.errors import NotARecordingError, UnknownFormatError
 from palimpsest.transcripts import (
+    aider,
     anthropic_messages,
     claude_code,
+    codex,
+    gemini_cli,
+    gemini_contents,
+    inspect_ai,
+    kimi,
+    langchain,
     mini_swe_agent,
     openai_chat,
+    opencode,
+    opencode_storage,
+    openhands,
     pi,
+    pydantic_ai,
+    smolagents,
     swe_agent,
 )
-from palimpsest.transcripts.detect import (
-    DocumentFormat,
-    LineFormat,
-    check_text,
-    document_format,
-    line_format,
-    results_in,
-)
+from palimpsest.transcripts.detect import check_text, line_format
+from palimpsest.transcripts.documents import load_documents
 from palimpsest.transcripts.history import named_apart
-from palimpsest.transcripts.jsonl import read_documents
 from palimpsest.transcripts.recording import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from palimpsest.core.excerpt import Json
     from palimpsest.transcripts.history import Built
     from palimpsest.transcripts.recording import Recording
 
-Format: TypeAlias = Literal[LineFormat, DocumentFormat]
-
-FORMATS: tuple[Format, ...] = (
-    "claude-code",
-    "pi",
-    "swe-agent",
-    "mini-swe-agent",
-    "openai-chat",
-    "anthropic-messages",
-)
-_SUFFIXES = (".jsonl", ".json", ".traj")
+_LINE_READERS: Mapping[str, Callable[[Path], list[Built]]] = {
+    "claude-code": claude_code.read,
+    "codex": codex.read,
+    "pi": pi.read,
+    "kimi": kimi.read,
+}
+_DOCUMENT_READERS: Mapping[str, Callable[[Path, Json], list[Built]]] = {
+    "opencode": opencode.read,
+    "gemini-cli": gemini_cli.read,
+    "gemini-contents": gemini_contents.read,
+    "openhands": openhands.read,
+    "swe-agent": swe_agent.read,
+    "mini-swe-agent": mini_swe_agent.read,
+    "inspect-ai": inspect_ai.read,
+    "smolagents": smolagents.read,
+    "aider": aider.read,
+    "pydantic-ai": pydantic_ai.read,
+    "langchain": langchain.read,
+    "openai-chat": openai_chat.read,
+    "anthropic-messages": anthropic_messages.read,
+}
+FORMATS: tuple[str, ...] = (*_LINE_READERS, *_DOCUMENT_READERS)
+_SUFFIXES = (".jsonl", ".json", ".traj", ".eval", ".aider.chat.history.md")
 
 
 class DocumentSession(NamedTuple):
@@ -73,30 +90,31 @@ def read_recordings(path: Path, *, format: str | None = None) -> Iterator[Record
         NotARecordingError: the file is no recording, or none of that format.
         UnknownFormatError: there is no such format.
     """
-    known = None if format is None else _format_named(format)
+    if format is not None and format not in FORMATS:
+        raise UnknownFormatError(format, FORMATS)
     try:
         check_text(path)
-        found = _built(path, known)
+        found = _built(path, format)
+    except RecursionError as error:
+        raise NotARecordingError(str(path), "its JSON is nested too deep.") from error
     except OSError as error:
         reason = f"it cannot be read ({error.strerror or error})."
         raise NotARecordingError(str(path), reason) from error
     yield from (built.recording for built in found)
 
 
-def _format_named(name: str) -> Format:
-    for known in FORMATS:
-        if known == name:
-            return known
-    raise UnknownFormatError(name, FORMATS)
-
-
-def _built(path: Path, known: Format | None) -> list[Built]:
-    lines = known or line_format(path)
-    if lines == "claude-code":
-        return _with_messages(path, claude_code.read(path), known)
-    if lines == "pi":
-        return _with_messages(path, pi.read(path), known)
-    return _with_messages(path, [session.built for session in read_sessions(path, lines)], known)
+def _built(path: Path, known: str | None) -> list[Built]:
+    format = known or (None if path.is_dir() else line_format(path))
+    if read := _LINE_READERS.get(format or ""):
+        found = read(path)
+    elif format == gemini_cli.FORMAT and line_format(path) == gemini_cli.FORMAT:
+        found = gemini_cli.load(path)[1]
+    else:
+        found = [session.built for session in read_sessions(path, format)]
+    if any(built.recording.messages for built in found):
+        return list(named_apart(found))
+    asked = f" of the format {known}" if known else ""
+    raise NotARecordingError(str(path), f"it holds no message{asked}.")
 
 
 def read_sessions(path: Path, format: str | None) -> list[DocumentSession]:
@@ -106,30 +124,23 @@ def read_sessions(path: Path, format: str | None) -> list[DocumentSession]:
         NotARecordingError: the file holds no JSON, or JSON of no known shape.
         OSError: the file cannot be read.
     """
-    documents, stopped = read_documents(path.read_bytes())
-    if not documents:
+    loaded = load_documents(path, format)
+    stopped = loaded.stopped
+    if not loaded.values:
         raise NotARecordingError(str(path), f"{stopped or 'it is empty'}.")
     sessions: list[DocumentSession] = []
-    for document in documents:
-        known = format or document_format(document)
+    for document, known in loaded.values:
         if known is None and sessions:
             stopped = "its JSON has no known shape"
             continue
         found = _built_document(path, document, known)
-        holders = results_in(document) if known == openai_chat.FORMAT else []
-        sessions.extend(map(DocumentSession, found, holders or [document]))
+        sessions.extend(DocumentSession(built, document) for built in found)
+    first, last = sessions[0].built.recording, sessions[-1].built.recording
+    first.problems[:0] = loaded.problems
     if stopped:
         what = f"Something behind the first session could not be read: {stopped}."
-        problem = Problem(path=str(path), line=None, what=what, kind="lost")
-        sessions[-1].built.recording.problems.append(problem)
+        last.problems.append(Problem(path=str(path), line=None, what=what, kind="lost"))
     return sessions
-
-
-def _with_messages(path: Path, found: list[Built], known: Format | None) -> list[Built]:
-    if any(built.recording.messages for built in found):
-        return list(named_apart(found))
-    asked = f" of the format {known}" if known else ""
-    raise NotARecordingError(str(path), f"it holds no message{asked}.")
 
 
 def _known() -> str:
@@ -137,24 +148,16 @@ def _known() -> str:
 
 
 def _built_document(path: Path, document: Json, format: str | None) -> list[Built]:
-    match format:
-        case swe_agent.FORMAT:
-            return swe_agent.read(path, document)
-        case mini_swe_agent.FORMAT:
-            return mini_swe_agent.read(path, document)
-        case openai_chat.FORMAT:
-            return openai_chat.read(path, document)
-        case anthropic_messages.FORMAT:
-            return anthropic_messages.read(path, document)
-        case _:
-            raise NotARecordingError(str(path), f"its JSON has none of the shapes of {_known()}.")
+    if read := _DOCUMENT_READERS.get(format or ""):
+        return read(path, document)
+    raise NotARecordingError(str(path), f"its JSON has none of the shapes of {_known()}.")
 
 
 def expand_paths(arguments: Iterable[str | Path]) -> Iterator[FoundPath]:
     """The files that arguments name: files themselves, folders recursively, patterns.
 
-    Of folders, and of patterns, only ``.jsonl``, ``.json`` and ``.traj`` files; each sorted by
-    name, no file twice.
+    Of folders, and of patterns, only files with the endings of recordings; each sorted by name, no
+    file twice. A folder of events is one recording, of opencode's storage its sessions are.
 
     Raises:
         NotARecordingError: an argument names nothing.
@@ -171,7 +174,9 @@ def expand_paths(arguments: Iterable[str | Path]) -> Iterator[FoundPath]:
 
 
 def _expanded(path: Path) -> Iterator[FoundPath]:
-    if path.is_dir():
+    if openhands.event_files(path):
+        yield FoundPath(path, named=True)
+    elif path.is_dir():
         yield from _walked(path)
     elif path.exists() or not glob.has_magic(str(path)):
         yield FoundPath(path, named=True)
@@ -182,7 +187,7 @@ def _expanded(path: Path) -> Iterator[FoundPath]:
         for match in matches:
             if match.is_dir():
                 yield from _walked(match)
-            elif match.suffix in _SUFFIXES:
+            elif match.name.endswith(_SUFFIXES):
                 yield FoundPath(match, named=False)
 
 
@@ -195,7 +200,12 @@ def _matches(pattern: Path) -> list[Path]:
 
 def _walked(folder: Path) -> Iterator[FoundPath]:
     for parent, folders, files in os.walk(folder):
+        if set(folders) >= opencode_storage.FOLDERS:
+            folders[:] = ["session"]
         folders.sort()
+        if openhands.event_files(Path(parent, "events")):
+            folders.remove("events")
+            yield FoundPath(Path(parent, "events"), named=False)
         for name in sorted(files):
             if name.endswith(_SUFFIXES):
                 yield FoundPath(Path(parent, name), named=False)

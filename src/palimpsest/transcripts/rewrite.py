@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import uuid
 from typing import TYPE_CHECKING
 
 from palimpsest.core.errors import NotARecordingError
-from palimpsest.formats.content import as_count, as_list, as_record, as_text, compact_json
+from palimpsest.formats.content import as_count, as_record, as_text, compact_json
 from palimpsest.transcripts import claude_code, pi
 from palimpsest.transcripts.history import named_apart
 from palimpsest.transcripts.read import read_sessions
-from palimpsest.transcripts.view import CompactedView, KeptRecord, kept_content, kept_records
+from palimpsest.transcripts.rewrite_records import load_lines, written_document
+from palimpsest.transcripts.view import CompactedView, kept_content, kept_records, view_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,10 +31,17 @@ def rewrite(recording: Recording, view: CompactedView, out: TextIO) -> None:
     is a compaction where the format knows such a thing, else a user message.
 
     Raises:
-        NotARecordingError: the file changed since it was read.
+        NotARecordingError: the file changed since it was read, or is nested too deep to write.
         InvalidSettingError: the view names messages that the recording does not have.
         OSError: the file cannot be read.
     """
+    try:
+        _rewrite(recording, view, out)
+    except RecursionError as error:
+        raise NotARecordingError(str(recording.path), "its JSON is nested too deep.") from error
+
+
+def _rewrite(recording: Recording, view: CompactedView, out: TextIO) -> None:
     if recording.format == claude_code.FORMAT:
         nodes, found = claude_code.load(recording.path, slim=False)
         built = _same(recording, found)
@@ -43,8 +50,16 @@ def rewrite(recording: Recording, view: CompactedView, out: TextIO) -> None:
         entries, found = pi.load(recording.path)
         built = _same(recording, found)
         lines = _pi_lines([entry.value for entry in entries], built, view)
+    elif loaded := load_lines(recording.path, recording.format):
+        entries, found, writing = loaded
+        built = _same(recording, found)
+        shown = view_records([entry.value for entry in entries], built, view, writing)
+        lines = map(as_record, shown)
     else:
-        _write_document(recording, view, out)
+        sessions = read_sessions(recording.path, recording.format)
+        built = _same(recording, [session.built for session in sessions])
+        [document] = [session.document for session in sessions if session.built is built]
+        out.write(written_document(document, built, view))
         return
     for line in lines:
         out.write(compact_json(line) + "\n")
@@ -164,75 +179,3 @@ def _zeroed(value: Json) -> Json:
         return {key: _zeroed(item) for key, item in value.items()}
     is_count = isinstance(value, int | float) and not isinstance(value, bool)
     return 0 if is_count else value
-
-
-def _write_document(recording: Recording, view: CompactedView, out: TextIO) -> None:
-    sessions = read_sessions(recording.path, recording.format)
-    built = _same(recording, [session.built for session in sessions])
-    [document] = [session.document for session in sessions if session.built is built]
-    is_result = isinstance(document, dict) and "traj" in document
-    changed = _document(document, built, view)
-    out.write(_pretty([changed] if is_result else changed) + "\n")
-
-
-def _document(document: Json, built: Built, view: CompactedView) -> Json:
-    if isinstance(document, list):
-        return _messages(document, built, view)
-    fields = dict(as_record(document))
-    key = next(key for key in ("traj", "history", "messages") if isinstance(fields.get(key), list))
-    messages = as_list(fields[key])
-    records = kept_records(built, view)
-    kept = {record.entry for record in (*records.before_summary, *records.after_summary)}
-    fields[key] = _messages(messages, built, view)
-    # Other copies of what the view leaves out.
-    fields.pop("raw_messages", None)
-    if "trajectory" in fields:
-        fields["trajectory"] = []
-    if "response" in fields and len(messages) not in kept:
-        del fields["response"]
-    return fields
-
-
-def _messages(messages: list[Json], built: Built, view: CompactedView) -> list[Json]:
-    """Leading system text, first messages, summary, kept messages."""
-    records = kept_records(built, view)
-    used = {origin.entry for origins in built.origins for origin in origins}
-    first = min(used, default=len(messages))
-    system = [item for item in messages[:first] if as_record(item).get("isSummary") is not True]
-    summary: list[Json] = [] if view.summary is None else [_summary(view.summary, messages, built)]
-    return [
-        *system,
-        *_kept(records.before_summary, messages),
-        *summary,
-        *_kept(records.after_summary, messages),
-    ]
-
-
-def _kept(records: Iterable[KeptRecord], messages: Sequence[Json]) -> list[Json]:
-    kept: list[Json] = []
-    for record in records:
-        if record.entry < len(messages):
-            message = messages[record.entry]
-            changed = {**as_record(message)}
-            if "content" in changed:
-                changed["content"] = kept_content(changed["content"], record)
-            kept.append(changed if isinstance(message, dict) else message)
-    return kept
-
-
-def _summary(text: str, messages: Sequence[Json], built: Built) -> Json:
-    if built.recording.format != "anthropic-messages":
-        return {"role": "user", "content": text}
-    message: Record = {"role": "user", "content": [{"type": "text", "text": text}]}
-    times = [as_record(item)["ts"] for item in messages if "ts" in as_record(item)]
-    # Only clients that store a time beside each message know the mark of a summary.
-    return {**message, "ts": times[-1], "isSummary": True} if times else message
-
-
-def _pretty(value: Json) -> str:
-    text = json.dumps(value, ensure_ascii=False, indent=2)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return json.dumps(value, indent=2)
-    return text

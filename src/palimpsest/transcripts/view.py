@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from pydantic_ai.messages import ModelRequest, ToolReturnPart
 
 from palimpsest.core.errors import InvalidSettingError
-from palimpsest.formats.content import as_record
+from palimpsest.formats.content import as_record, as_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from palimpsest.core.excerpt import Json
+    from palimpsest.formats.content import Record
     from palimpsest.transcripts.history import Built, Origin
 
 
@@ -128,3 +129,44 @@ def kept_content(content: Json, record: KeptRecord) -> Json:
         for position, block in enumerate(content)
         if record.blocks is None or position in record.blocks
     ]
+
+
+class Writing(NamedTuple):
+    """How a format writes what a view changes in a list of raw records.
+
+    Attributes:
+        summary: gives the records that stand for a summary, from its text and what it replaces.
+        shown: gives a record as the view keeps it: only blocks that stay, results cleared.
+        leads: whether a record in front of all messages stays: settings, system text.
+    """
+
+    summary: Callable[[str, Sequence[Json]], list[Json]]
+    shown: Callable[[Record, KeptRecord], Json]
+    leads: Callable[[Record], bool]
+
+
+def view_records(
+    records: Sequence[Json], built: Built, view: CompactedView, writing: Writing
+) -> list[Json]:
+    """The raw records of a view: what leads in, first messages, the summary, kept messages."""
+    first = min((o.entry for origins in built.origins for o in origins), default=len(records))
+    kept = kept_records(built, view)
+    stays = {record.entry for record in (*kept.before_summary, *kept.after_summary)}
+    replaced = [record for entry, record in enumerate(records) if entry not in stays]
+    return [
+        *(record for record in records[:first] if writing.leads(as_record(record))),
+        *_shown(kept.before_summary, records, writing),
+        *([] if view.summary is None else writing.summary(view.summary, replaced)),
+        *_shown(kept.after_summary, records, writing),
+    ]
+
+
+def _shown(kept: Iterable[KeptRecord], records: Sequence[Json], writing: Writing) -> list[Json]:
+    """Kept records; what is no object, or stands beside the list, cannot be edited."""
+    found = [(records[one.entry], one) for one in kept if one.entry < len(records)]
+    return [writing.shown(raw, one) if isinstance(raw, dict) else raw for raw, one in found]
+
+
+def is_system(record: Record) -> bool:
+    """Whether a record of a list of messages is system text."""
+    return as_text(record.get("role")) in {"system", "developer"}
