@@ -174,6 +174,12 @@ def test_codes_are_unique() -> None:
             "There is no model 'gpt-5'; did you mean 'openai:gpt-5'?",
         ),
         (
+            UnknownModelError(""),
+            UsageError,
+            2,
+            "No model is set; name one as provider:model, or set PALIMPSEST_MODEL.",
+        ),
+        (
             UnknownModelError("nope"),
             UsageError,
             2,

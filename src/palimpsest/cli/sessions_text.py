@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from palimpsest.cli.turns import excerpts_of, session_title, starts_turn
+from palimpsest.cli.turns import session_title
 from palimpsest.cli.words import when
 from palimpsest.core.wording import count
 from palimpsest.lab.plain import one_line
 from palimpsest.session.doctor import export_messages
 from palimpsest.session.listing import Listed, ListedSession
+from palimpsest.session.words import excerpts_of, starts_turn
 
 MATCHES_PER_SESSION = 5
 """Matches of one session that are printed; the rest are counted."""

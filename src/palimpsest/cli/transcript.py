@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from palimpsest.cli.turns import excerpts_of, starts_turn
 from palimpsest.cli.words import call_words, when
 from palimpsest.core.estimate import compact_json
 from palimpsest.lab.plain import one_line, plain
+from palimpsest.session.words import excerpts_of, starts_turn
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage

@@ -7,16 +7,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, UserPromptPart
+from pydantic_ai.messages import ModelMessage, ModelResponse
 
-from palimpsest.core.excerpt import Excerpt
 from palimpsest.core.receipt import Receipt
 from palimpsest.core.records import Checkpoint
-from palimpsest.formats.pydantic_ai import answers, part_excerpts
 from palimpsest.lab.plain import one_line
-from palimpsest.models.prompts import injected_parts, is_prompt
-from palimpsest.session.doctor import export_messages
 from palimpsest.session.listing import ListedSession
+from palimpsest.session.words import first_words, prompt_words, starts_turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,15 +57,6 @@ class CompactionRow:
 HistoryRow: TypeAlias = TurnRow | CompactionRow
 
 
-def starts_turn(message: ModelMessage) -> bool:
-    """Whether a message is the person's prompt."""
-    if not isinstance(message, ModelRequest) or any(map(answers, message.parts)):
-        return False
-    said = is_prompt(message)
-    has_prompt = any(isinstance(part, UserPromptPart) for part in message.parts)
-    return has_prompt and said is not False
-
-
 def turn_rows(messages: Sequence[ModelMessage], *, cut: int = 0) -> list[TurnRow]:
     """Give every turn; messages in front of the first prompt belong to none."""
     starts = [index for index, message in enumerate(messages) if starts_turn(message)]
@@ -104,31 +92,12 @@ def history_rows(
     return tuple(row for _, _, row in sorted(rows, key=lambda item: item[:2]))
 
 
-def prompt_words(message: ModelMessage) -> str:
-    """Give what the person typed in a prompt, attachments and skills left out."""
-    texts = [row.text for row in excerpts_of(message) if row.kind == "user_text"]
-    return "\n".join(texts)
-
-
-def excerpts_of(message: ModelMessage) -> list[Excerpt]:
-    """Read a message; skills in front of a prompt count as injected."""
-    injected = injected_parts(message)
-    typed = starts_turn(message)
-    rows = list(part_excerpts(message, is_prompt=typed))
-    front = list(part_excerpts(message, is_prompt=False))[:injected]
-    return [row for part in [*front, *rows[injected:]] for row in part]
-
-
 TITLE_CHARACTERS = 60
 
 
 def session_title(listed: ListedSession) -> str:
     """Give a session's title, or the beginning of its first prompt; reads no more than that."""
-    title = one_line(listed.header.title)
-    if not title:
-        prompts = filter(starts_turn, export_messages(listed.path))
-        first = next(prompts, None)
-        title = "" if first is None else one_line(prompt_words(first)[:500])
+    title = one_line(listed.header.title) or one_line(first_words(listed.path)[:500])
     if len(title) > TITLE_CHARACTERS:
         title = title[: TITLE_CHARACTERS - 1] + "…"
     return title or "(no words)"

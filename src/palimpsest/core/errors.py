@@ -172,7 +172,10 @@ class WouldOverwriteError(UsageError):
 
 
 class UnknownModelError(UsageError):
-    """No provider is known by that name, or the name is not of the form ``provider:model``."""
+    """No provider is known by that name, or the name is not of the form ``provider:model``.
+
+    An empty name means that none was given.
+    """
 
     code = "unknown_model"
 
@@ -182,6 +185,8 @@ class UnknownModelError(UsageError):
         self.suggestion = suggestion
 
     def __str__(self) -> str:
+        if not self.name:
+            return "No model is set; name one as provider:model, or set PALIMPSEST_MODEL."
         hint = f"did you mean {self.suggestion!r}?" if self.suggestion else "write provider:model."
         return f"There is no model {self.name!r}; {hint}"
 

@@ -193,8 +193,6 @@ class Conversation:
             self.engine.applied(clearing)
         timeline.append(message)
         self.journal.add(message)
-        self._emit(MessageStart(index=index, role="user"))
-        self._emit(MessageEnd(index=index, interrupted=False))
         changes = replace(
             self._unsaved_header,
             updated=self._environment.now_ms(),
@@ -202,7 +200,10 @@ class Conversation:
         )
         self._unsaved_header = HeaderChanges()
         self.header = changes.apply(self.header)
-        if await self.journal.save(clearing, header=changes):
+        cancelled = await self.journal.save(clearing, header=changes)
+        self._emit(MessageStart(index=index, role="user"))
+        self._emit(MessageEnd(index=index, interrupted=False))
+        if cancelled:
             raise asyncio.CancelledError
 
     def release(self) -> None:

@@ -65,7 +65,7 @@ async def create_agent_session(
         loaded = await load_live(store)
         named = model or loaded.header.model or os.environ.get(MODEL_VARIABLE, "")
         if not named:
-            raise UnknownModelError("", f"none is set; name one or set {MODEL_VARIABLE}")
+            raise UnknownModelError("")
         resolved = resolve_model(named)
         has_sandbox = tools is None and await _has_sandbox(session_manager.cwd, chosen)
         servers = McpServers(chosen.mcp_servers, cwd=session_manager.cwd)

@@ -1,9 +1,9 @@
 """Everything a session says: one closed union; values only, never shared with the session.
 
 Order of one operation: its own events, then ``Settled`` exactly once. Within a prompt: the
-prompt's ``MessageStart`` and ``MessageEnd``; then, for each step, the engine's events of its
-preflight, ``MessageStart``, any number of ``MessageUpdate``, ``MessageEnd``, and for each call
-``ToolStart``, perhaps ``ApprovalRequested`` and ``ApprovalResolved``, and ``ToolEnd``. A
+prompt's ``MessageStart`` and ``MessageEnd``, once it is stored; then, for each step, the engine's
+events of its preflight, ``MessageStart``, any number of ``MessageUpdate``, ``MessageEnd``, and for
+each call ``ToolStart``, perhaps ``ApprovalRequested`` and ``ApprovalResolved``, and ``ToolEnd``. A
 ``MessageStart`` whose reply was interrupted is still followed by its ``MessageEnd``. Engine events
 keep the order that ``models.engine_events`` describes. No event carries summary text.
 """

@@ -10,6 +10,7 @@ from palimpsest.core.errors import PalimpsestError, SessionLockedError, SessionN
 from palimpsest.session.agent_session import AgentSession
 from palimpsest.session.listing import Listed
 from palimpsest.session.manager import SessionManager
+from palimpsest.session.peeking import Page, page_bounds, peek
 from palimpsest.session.places import is_session_id, session_path
 
 OpenSession = Callable[[SessionManager], Awaitable[AgentSession]]
@@ -66,9 +67,7 @@ class SessionHost:
             session = self.get(session_id)
             if session is not None and not (for_writing and session.state.read_only):
                 return session
-            path = session_path(self.cwd, session_id) if is_session_id(session_id) else None
-            if path is None or not path.is_file():
-                raise SessionNotFoundError(session_id)
+            path = self._path_of(session_id)
             try:
                 manager = await SessionManager.open(path)
             except SessionLockedError:
@@ -77,6 +76,30 @@ class SessionHost:
                 manager = await SessionManager.open(path, read_only=True)
             await self.close(session_id)
             return await self._open(manager)
+
+    async def page(self, session_id: str, *, before: int | None = None, limit: int) -> Page:
+        """Give a page of a session's history; one that is not open need not be opened for it.
+
+        Args:
+            session_id: UUID, lower case.
+            before: the page ends before this index; None is the end.
+            limit: messages at most.
+
+        Raises:
+            SessionNotFoundError: the project has no such session.
+            SessionFileError: it is broken.
+        """
+        session = self.get(session_id)
+        if session is None:
+            path = self._path_of(session_id)
+            peeked = await asyncio.to_thread(peek, path, before=before, limit=limit)
+            if peeked is not None:
+                return peeked
+            session = await self.find(session_id, for_writing=False)
+        history, state = session.messages, session.view_state
+        start, stop = page_bounds(len(history), before=before, limit=limit)
+        messages = await asyncio.to_thread(lambda: history[start:stop])
+        return Page(messages=messages, first=start, total=len(history), state=state)
 
     async def open(self, manager: SessionManager) -> AgentSession:
         """Open a session, or give the one that is open already.
@@ -111,6 +134,12 @@ class SessionHost:
         errors = await asyncio.gather(*closings)
         self._sessions.clear()
         return [error for error in errors if error is not None]
+
+    def _path_of(self, session_id: str) -> Path:
+        path = session_path(self.cwd, session_id) if is_session_id(session_id) else None
+        if path is None or not path.is_file():
+            raise SessionNotFoundError(session_id)
+        return path
 
     async def _open(self, manager: SessionManager) -> AgentSession:
         session = await self._open_session(manager)

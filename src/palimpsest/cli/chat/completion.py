@@ -12,6 +12,7 @@ from prompt_toolkit.document import Document
 
 from palimpsest.cli.chat.lines import COMMANDS, CommandName
 from palimpsest.cli.mentions import mention
+from palimpsest.session.folders import names_beginning
 
 MOST_FILES = 200
 """Names of one folder that are offered at most."""
@@ -75,21 +76,10 @@ def offers(
 def _files(typed: str, replaces: int, cwd: Path) -> Iterator[Offer]:
     folder, _, start = typed.rpartition("/")
     parent = f"{folder}/" if folder or typed.startswith("/") else ""
-    try:
-        entries = sorted((cwd / Path(parent or ".").expanduser()).iterdir())
-    except OSError:
-        return
-    wanted = (
-        entry
-        for entry in entries
-        if entry.name.startswith(start) and (start.startswith(".") or entry.name[0] != ".")
-    )
-    for _, entry in zip(range(MOST_FILES), wanted, strict=False):
-        is_folder = entry.is_dir()
-        path = f"{parent}{entry.name}"
-        text = mention(f"{path}/").removesuffix('"') if is_folder else f"{mention(path)} "
-        shown = entry.name + ("/" if is_folder else "")
-        yield Offer(text=text, replaces=replaces, shown=shown)
+    for name in names_beginning(cwd / Path(parent).expanduser(), start, most=MOST_FILES):
+        path = f"{parent}{name}"
+        text = mention(path).removesuffix('"') if name.endswith("/") else f"{mention(path)} "
+        yield Offer(text=text, replaces=replaces, shown=name)
 
 
 class ChatCompleter(Completer):

@@ -9,11 +9,12 @@ from pydantic_ai.messages import ModelMessage
 from rich.text import Text
 
 from palimpsest.cli.chat.blocks import Block, OutputBlock, PromptBlock, ProseBlock, ToolBlock
-from palimpsest.cli.turns import CompactionRow, HistoryRow, TurnRow, excerpts_of, starts_turn
+from palimpsest.cli.turns import CompactionRow, HistoryRow, TurnRow
 from palimpsest.cli.words import call_words, short_tokens, when
 from palimpsest.core.estimate import compact_json
 from palimpsest.core.excerpt import Excerpt, ToolResult
 from palimpsest.core.wording import count
+from palimpsest.session.words import excerpts_of, starts_turn
 
 
 def history_lines(rows: Iterable[HistoryRow], *, columns: int) -> Iterator[Text]:
