@@ -20,11 +20,10 @@ from palimpsest.session.host import SessionHost
 from palimpsest.session.manager import SessionManager
 from palimpsest.session.settings import SessionSettings
 from palimpsest.session.store import Store
-from palimpsest.testing import FailingStore, Reply, ScriptedModel
+from palimpsest.testing import FailingStore, Gate, Reply, ScriptedModel
 from palimpsest.web.app import create_app
 
 BASE = "http://127.0.0.1:8000"
-LIMITS = LimitChoices(window=16_000, max_output=1_024)
 
 
 async def read(characters: int = 40, name: str = "") -> str:
@@ -76,12 +75,16 @@ def sessions(
     failing_commits: int = 0,
     approving: str = "",
     skill_directories: tuple[str, ...] = (),
+    opening: Gate | None = None,
+    window: int = 16_000,
     **model: Any,
 ) -> SessionHost:
-    """A host whose sessions all answer from one script, in a window of 16,000 tokens."""
-    scripted = ScriptedModel(script, window=16_000, **model)
+    """A host whose sessions all answer from one script, and open once a gate does."""
+    scripted = ScriptedModel(script, window=window, **model)
 
     async def open_session(manager: SessionManager) -> AgentSession:
+        if opening is not None:
+            await opening.wait()
         if failing_commits:
             manager = failing(manager, failing_commits)
         return await create_agent_session(
@@ -92,7 +95,9 @@ def sessions(
                 *([Tool(deploy, name=approving, requires_approval=True)] if approving else []),
             ],
             settings=SessionSettings(
-                summarizer=summarizer, limits=LIMITS, skill_directories=skill_directories
+                summarizer=summarizer,
+                limits=LimitChoices(window=window, max_output=1_024),
+                skill_directories=skill_directories,
             ),
         )
 
@@ -109,9 +114,11 @@ def failing(manager: SessionManager, commits: int) -> SessionManager:
 
 
 @asynccontextmanager
-async def served(script: Iterable[Reply], cwd: Path, **choices: Any) -> AsyncGenerator[Served]:
+async def served(
+    script: Iterable[Reply], cwd: Path, *, page: Path | None = None, **choices: Any
+) -> AsyncGenerator[Served]:
     host = sessions(script, cwd, **choices)
-    app = create_app(host)
+    app = create_app(host, page=page)
     token = app.state.access.token
     async with httpx2.AsyncClient(
         transport=httpx2.ASGITransport(app),

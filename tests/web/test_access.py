@@ -56,6 +56,23 @@ async def test_who_may_ask(project: Path, headers: dict[str, str], status: int) 
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
 
 
+async def test_an_address_of_this_machine_is_its_own_name_where_a_request_came_to_it(
+    project: Path,
+) -> None:
+    async with served([], project) as found:
+        transport = httpx2.ASGITransport(found.app)
+        token = {"Authorization": f"Bearer {found.app.state.access.token}"}
+        for base in ("http://192.0.2.7:8000", "http://[2001:db8::7]:8000"):
+            async with httpx2.AsyncClient(
+                transport=transport, base_url=base, headers=token
+            ) as client:
+                assert (await client.get("/api/sessions")).status_code == 200
+                for host in ("192.0.2.8:8000", "evil.example:8000", "[2001:db8::8]:8000"):
+                    answer = await client.get("/api/sessions", headers={"Host": host})
+                    assert answer.status_code == 403
+                    assert "with the address of its machine" in answer.json()["message"]
+
+
 async def test_the_site_is_checked_before_the_token(project: Path) -> None:
     async with served([], project) as found:
         answer = await found.client.get(

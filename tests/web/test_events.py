@@ -7,16 +7,25 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
+from palimpsest.core.errors import SaveFailedError
 from palimpsest.testing import Gate, Reply
 from palimpsest.web.channel import Channel
 from palimpsest.web.frames import MOST_FRAMES
-from palimpsest.web.server import DEFAULT_PORT, DRAIN_S, PortTakenError, listen, serve
+from palimpsest.web.server import (
+    DEFAULT_PORT,
+    DRAIN_S,
+    PortTakenError,
+    listen,
+    reachable,
+    serve,
+)
 from tests.session.helpers import rig, work
 from tests.web.served import sessions
 
@@ -215,6 +224,53 @@ async def test_a_stop_ends_the_runs_and_tells_everybody_who_waits(project: Path)
         assert last.data["outcome"] == "cancelled"
         answer = await compacting
         assert (answer.status_code, answer.json()["outcome"]) == (200, "cancelled")
+
+
+async def test_a_stop_names_what_could_not_be_saved(project: Path) -> None:
+    links: asyncio.Queue[str] = asyncio.Queue()
+    unsaved: list[str] = []
+    host = sessions([], project, failing_commits=1_000)
+    serving = asyncio.ensure_future(
+        serve(
+            host,
+            listen("127.0.0.1", 0),
+            links.put_nowait,
+            unsaved=lambda error: unsaved.append(str(error)),
+        )
+    )
+    await links.get()
+    for text in ("one", "two"):
+        with pytest.raises(SaveFailedError):
+            await (await host.draft()).prompt(text)
+    await (await host.draft()).abort()
+    serving.cancel()
+    await asyncio.wait([serving])
+    assert len(unsaved) == 2
+    assert all("could not be saved" in line and "\n" not in line for line in unsaved)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1", "192.0.2.7"])
+def test_one_address_is_reachable_as_itself(address: str) -> None:
+    assert reachable(address) == address
+
+
+@pytest.mark.parametrize("everywhere", ["0.0.0.0", "::"])
+def test_every_address_is_reachable_under_a_real_one(everywhere: str) -> None:
+    assert not ip_address(reachable(everywhere)).is_unspecified
+
+
+async def test_a_server_on_every_address_gives_a_link_that_leads_there(project: Path) -> None:
+    links: asyncio.Queue[str] = asyncio.Queue()
+    serving = asyncio.ensure_future(
+        serve(sessions([], project), listen("0.0.0.0", 0), links.put_nowait)
+    )
+    link = httpx2.URL(await links.get())
+    assert not ip_address(link.host).is_unspecified
+    async with httpx2.AsyncClient(timeout=None) as client:
+        here = link.copy_with(host="127.0.0.1")  # all that a test may reach
+        assert (await client.get(here)).status_code == 303
+    serving.cancel()
+    await asyncio.wait([serving])
 
 
 async def test_a_taken_port_is_said_and_stepped_over() -> None:

@@ -22,6 +22,14 @@ pytestmark = pytest.mark.anyio
 PIXEL = base64.b64encode(b"\x89PNG not really").decode()
 
 
+def built(project: Path) -> Path:
+    """A page, as `make page` leaves one."""
+    page = project / "page"
+    page.mkdir()
+    (page / "index.html").write_text("the page", "utf-8")
+    return page
+
+
 async def gathered(found: Served, name: str, **query: Any) -> list[dict[str, Any]]:
     return (await found.get(f"{name}/messages", **query)).json()["messages"]
 
@@ -245,6 +253,41 @@ async def test_malformed_bodies(project: Path, method: str, path: str, body: byt
 
 
 @pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PUT", "/api/sessions", "GET, POST"),
+        ("DELETE", "/api/sessions/x", "GET"),
+        ("GET", "/api/sessions/x/abort", "POST"),
+        ("DELETE", "/api/sessions/x/restore", "GET, POST"),
+        ("POST", "/api/sessions/x/title", "PUT"),
+        ("POST", "/api/openapi.json", "GET, HEAD"),
+        ("POST", "/", "GET, HEAD"),
+    ],
+)
+async def test_a_path_that_is_not_asked_that_way_says_how(
+    project: Path, method: str, path: str, allowed: str
+) -> None:
+    async with served([], project, page=built(project)) as found:
+        answer = await found.client.request(method, path)
+        assert (answer.status_code, answer.json()["code"]) == (405, "method_not_allowed")
+        assert answer.headers["Allow"] == allowed
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
+@pytest.mark.parametrize("path", ["/api/", "/api/nothing", "/api/sessions/"])
+async def test_where_there_is_nothing(project: Path, method: str, path: str) -> None:
+    async with served([], project, page=built(project)) as found:
+        answer = await found.client.request(method, path)
+        assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+
+
+async def test_the_page_is_served(project: Path) -> None:
+    async with served([], project, page=built(project)) as found:
+        assert (await found.client.get("/")).text == "the page"
+        assert (await found.client.get("/none.js")).json()["code"] == "not_found"
+
+
+@pytest.mark.parametrize(
     "name",
     [
         "none",
@@ -284,16 +327,39 @@ async def test_settings_of_a_session(project: Path) -> None:
 async def test_a_failed_save_waits_for_flush(project: Path) -> None:
     async with served([Reply(text="done")] * 3, project, failing_commits=2) as found:
         name = await found.draft()
-        await found.ask(name, "go")
+        body = {"requestId": "go", "text": "go"}
+        unsaved = await found.post(f"{name}/prompt", body)
+        assert (unsaved.status_code, unsaved.json()["code"]) == (500, "save_failed")
         assert (await found.get(name)).json()["hasPendingSave"]
-        for path in ("prompt", "compact", "restore"):
-            body = {"requestId": "r", "text": "x"} if path == "prompt" else {"checkpoint": None}
-            refused = await found.post(f"{name}/{path}", {} if path == "compact" else body)
+        others = {
+            "prompt": {"requestId": "r", "text": "x"},
+            "compact": {},
+            "restore": {"checkpoint": None},
+        }
+        for path, other in others.items():
+            refused = await found.post(f"{name}/{path}", other)
             assert (refused.status_code, refused.json()["code"]) == (409, "pending_save")
         failed = await found.post(f"{name}/flush")
         assert (failed.status_code, failed.json()["code"]) == (500, "save_failed")
+        again = await found.post(f"{name}/prompt", body)
+        assert (again.status_code, again.json()["code"]) == (500, "save_failed")
         healed = await found.post(f"{name}/flush")
         assert (healed.status_code, healed.json()["hasPendingSave"]) == (200, False)
+        # The same request means the prompt that stands in the history now; it is no second one.
+        assert (await found.post(f"{name}/prompt", body)).status_code == 202
+        assert [row["parts"][0]["text"] for row in await gathered(found, name)] == ["go"]
+
+
+async def test_an_accepted_prompt_is_stored(project: Path) -> None:
+    gate = Gate()
+    async with served([Reply(text="done", before=gate)], project) as found:
+        name = await found.draft()
+        await found.post(f"{name}/prompt", {"requestId": "r", "text": "go"})
+        path = found.session(name).path
+        assert path is not None
+        assert b'"go"' in path.read_bytes()
+        gate.open()
+        await found.session(name).wait_for_idle()
 
 
 async def test_a_session_in_use_elsewhere_can_be_read_and_is_taken_once_free(

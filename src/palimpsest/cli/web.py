@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from palimpsest.core.errors import PalimpsestError
     from palimpsest.session.agent_session import AgentSession
     from palimpsest.session.host import SessionHost
     from palimpsest.session.manager import SessionManager
@@ -18,7 +19,15 @@ Examples:
   palimpsest web --port 9000 --no-browser
   palimpsest web --model anthropic:claude-sonnet-4-5
   palimpsest web --demo
+  palimpsest web --host 0.0.0.0 --no-browser
 """
+
+LOOPBACK_ADDRESSES = frozenset({"127.0.0.1", "::1"})
+
+ELSEWHERE = """\
+Other machines reach it by that link, or by another address of this machine in its place, no name.
+Whoever opens the link first works as you do on this machine, and nothing is encrypted on the way:
+use it in a network you trust, or --host 127.0.0.1 and a tunnel (ssh -L)."""
 
 
 def web(
@@ -27,7 +36,9 @@ def web(
         int | None,
         typer.Option(min=1, max=65_535, help="Port; the first free one from 8420 if not given."),
     ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; 0.0.0.0 lets other machines in, too.")
+    ] = "127.0.0.1",
     model: Annotated[str | None, typer.Option(help="Model of new sessions, provider:name.")] = None,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
     demo: Annotated[
@@ -49,17 +60,22 @@ def web(
 
     def ready(link: str) -> None:
         typer.echo(f"Palimpsest listens. Open {link}")
+        if listening.getsockname()[0] not in LOOPBACK_ADDRESSES:
+            typer.echo(ELSEWHERE)
         if browser:
             typer.launch(link)
+
+    def unsaved(error: PalimpsestError) -> None:
+        typer.echo(str(error), err=True)
 
     listening = listen(host, port)
     if demo:
         from palimpsest.lab.stage import stage
 
         with stage() as (sessions, act):
-            asyncio.run(serve(sessions, listening, ready, beside=act))
+            asyncio.run(serve(sessions, listening, ready, unsaved=unsaved, beside=act))
     else:
-        asyncio.run(serve(_sessions(model), listening, ready))
+        asyncio.run(serve(_sessions(model), listening, ready, unsaved=unsaved))
 
 
 def _sessions(model: str | None) -> SessionHost:

@@ -33,7 +33,8 @@ class Access:
     """The secrets of one launch.
 
     Attributes:
-        names: host names, without a port, under which the server may be asked.
+        names: host names, without a port, under which the server may be asked, besides the
+            address that a request came to: no other site can take that for its own name.
         token: opens the page once, and every request that carries it as a bearer.
         cookie: what the browser gets for the token.
     """
@@ -50,19 +51,24 @@ class Access:
         self._is_exchanged = True
         return self.cookie
 
-    def check_site(self, headers: Mapping[str, str], *, port: int) -> None:
+    def check_site(self, headers: Mapping[str, str], *, address: str, port: int) -> None:
         """Refuse what comes from another site.
 
         Args:
             headers: of the request, names in lower case.
+            address: of this machine, the one that the request came to; empty where it has none.
             port: the one that the server listens on.
 
         Raises:
             ForbiddenError: it does.
         """
         host = headers.get("host", "")
-        if host not in {name for own in self.names for name in _with_port(own, port)}:
-            raise ForbiddenError("This server answers only under its own name.")
+        names = {*self.names, in_url(address)} - {""}
+        if host not in {name for own in names for name in _with_port(own, port)}:
+            raise ForbiddenError(
+                "This server answers only under its own address: open the link that it printed, "
+                "with the address of its machine in it."
+            )
         origin = headers.get("origin")
         if origin is not None and origin != f"http://{host}":
             raise ForbiddenError("This server answers only its own page.")
@@ -77,6 +83,11 @@ class Access:
         if scheme.lower() == "bearer" and _same(bearer.strip(), self.token):
             return "program"
         return "browser" if _same(_cookie_of(headers, port), self.cookie) else None
+
+
+def in_url(address: str) -> str:
+    """Give a numeric address as it stands in a URL."""
+    return f"[{address}]" if ":" in address else address
 
 
 def _with_port(name: str, port: int) -> tuple[str, ...]:

@@ -9,8 +9,10 @@ from pathlib import Path
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Match, Route
 from starlette.staticfiles import StaticFiles
 
 from palimpsest._version import __version__
@@ -30,7 +32,6 @@ from palimpsest.web.rooms import Rooms
 from palimpsest.web.routes import router
 
 PAGE = Path(str(files("palimpsest.web") / "static"))
-METHODS = ["GET", "POST", "PUT", "DELETE", "PATCH"]
 
 
 def create_app(
@@ -63,25 +64,26 @@ def create_app(
     app.state.rooms = rooms
     app.state.access = access or Access()
     app.include_router(router)
-    # Before the page: it would answer what is none of its business, and with a redirect.
-    app.add_api_route("/api/{path:path}", _nothing_here, methods=METHODS, include_in_schema=False)
     app.add_exception_handler(PalimpsestError, _on_error)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http)
-    if (page or PAGE).joinpath("index.html").is_file():
-        app.mount("/", StaticFiles(directory=page or PAGE, html=True))
-    else:
-        app.add_api_route("/", _not_built, include_in_schema=False)
+    _add_page(app, page or PAGE)
     app.add_middleware(Guard, access=app.state.access)
     return app
 
 
+def _add_page(app: FastAPI, page: Path) -> None:
+    """Serve the page's files by their places, so that what is none is nobody's but the API's."""
+    if not (page / "index.html").is_file():
+        app.add_api_route("/", _not_built, include_in_schema=False)
+        return
+    top = StaticFiles(directory=page, html=True)
+    app.router.routes += [Route("/", top), Route("/{name}", top)]
+    app.mount("/assets", StaticFiles(directory=page / "assets", check_dir=False))
+
+
 async def _not_built() -> None:
     raise NotFoundError("The page is not built: run `make page` in the checkout. The API answers.")
-
-
-async def _nothing_here(path: str) -> None:
-    raise NotFoundError(f"There is nothing at /api/{path}.")
 
 
 def _answer(error: PalimpsestError) -> Response:
@@ -112,6 +114,20 @@ async def _on_http(request: Request, error: Exception) -> Response:
         case 413:
             return _answer(BodyTooLargeError("The body is larger than what is read."))
         case 405:
-            return _answer(MethodNotAllowedError(f"{request.url.path} is not asked that way."))
+            allowed = _allowed(request)
+            refused = _answer(MethodNotAllowedError(f"{request.url.path} takes {allowed} only."))
+            refused.headers["Allow"] = allowed
+            return refused
         case _:
             return _answer(InvalidRequestError(str(error.detail)))
+
+
+def _allowed(request: Request) -> str:
+    """Give the methods of a path; each one of the API's is a route of its own."""
+    methods = {
+        method
+        for route in router.routes
+        if isinstance(route, APIRoute) and route.matches(request.scope)[0] is not Match.NONE
+        for method in route.methods or ()
+    }
+    return ", ".join(sorted(methods or {"GET", "HEAD"}))  # of a file of the page, or the schema

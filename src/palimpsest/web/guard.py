@@ -80,8 +80,9 @@ class Guard:
     def _answer(self, scope: Scope) -> Response | None:
         """Check a request; gives the answer where the page is opened with a token."""
         headers = Headers(scope=scope)
-        port = (scope.get("server") or ("", None))[1] or 80
-        self._access.check_site(headers, port=port)
+        address, port = scope.get("server") or ("", None)
+        port = port or 80
+        self._access.check_site(headers, address=address, port=port)
         if self._access.holder(headers, port=port) is None:
             return self._exchange(scope, port=port)
         if "token" in _query(scope) and scope["path"] == "/":

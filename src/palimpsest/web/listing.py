@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+from functools import lru_cache
+from pathlib import Path
+
+from palimpsest.core.errors import SessionNotFoundError
 from palimpsest.session.agent_session import AgentSession
 from palimpsest.session.host import SessionHost
 from palimpsest.session.listing import Listed
+from palimpsest.session.words import first_words
 from palimpsest.web.wire import SessionEntry, SessionList
+
+MOST_TITLE_CHARACTERS = 200
 
 
 async def session_list(host: SessionHost) -> SessionList:
     """List a host's project: drafts first, then what is stored, newest first, broken ones last."""
     stored = await host.stored()
+    titles = await asyncio.to_thread(lambda: [_title(listed) for listed in stored])
     known = {listed.path for listed in stored}
     drafts = [session for session in host if session.path not in known]
     entries = [_draft(session) for session in reversed(drafts)]
-    entries += [_entry(listed, host) for listed in stored]
+    entries += [_entry(*both, host) for both in zip(stored, titles, strict=True)]
     return SessionList(cwd=str(host.cwd), sessions=tuple(entries))
 
 
@@ -28,14 +37,29 @@ def _draft(session: AgentSession) -> SessionEntry:
     )
 
 
-def _entry(listed: Listed, host: SessionHost) -> SessionEntry:
+def _title(listed: Listed) -> str:
     if listed.kind == "broken":
-        return SessionEntry(id=listed.path.stem, title="", state="broken", reason=listed.reason)
+        return ""
+    try:
+        return listed.header.title or _first_words(listed.path)
+    except (SessionNotFoundError, OSError):  # it was deleted meanwhile
+        return ""
+
+
+@lru_cache(maxsize=1_000)
+def _first_words(path: Path) -> str:
+    """Give the beginning of a session's first prompt, which never changes."""
+    return " ".join(first_words(path)[:MOST_TITLE_CHARACTERS].split())
+
+
+def _entry(listed: Listed, title: str, host: SessionHost) -> SessionEntry:
+    if listed.kind == "broken":
+        return SessionEntry(id=listed.path.stem, title=title, state="broken", reason=listed.reason)
     session = host.get(listed.header.id)
     running = session is not None and session.state.is_running
     return SessionEntry(
         id=listed.header.id,
-        title=listed.header.title,
+        title=title,
         state="running" if running else "stored" if session is None else "open",
         created=listed.header.created,
         updated=listed.header.updated,

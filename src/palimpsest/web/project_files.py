@@ -4,31 +4,28 @@ from __future__ import annotations
 
 from pathlib import Path, PurePosixPath
 
+from palimpsest.session.folders import names_beginning
+
 MOST_FILES = 50
 
 
 def files_beginning(cwd: Path, beginning: str) -> tuple[str, ...]:
     """Give paths of a project, relative and with ``/``, that begin as what was typed.
 
-    Folders end with ``/``. Hidden ones are given only where the dot was typed, and nothing outside
-    the project is: not behind ``..``, not behind an absolute path, not behind a link.
+    As ``names_beginning`` gives them, but nothing outside the project: not behind ``..``, not
+    behind an absolute path, not behind a link.
 
     Args:
         cwd: the project.
         beginning: a relative path, the last part of which may be incomplete.
     """
-    folder_name, _, start = beginning.rpartition("/")
-    folder = cwd / PurePosixPath(folder_name) if folder_name else cwd
+    folder_name, slash, start = beginning.rpartition("/")
+    folder = cwd / PurePosixPath(folder_name)
     try:
-        if "\0" in beginning or not folder.resolve().is_relative_to(cwd.resolve()):
-            return ()
-        entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
-    except OSError:
+        is_inside = folder.resolve().is_relative_to(cwd.resolve())
+    except (OSError, ValueError):
         return ()
-    prefix = f"{folder_name}/" if folder_name else ""
-    found = [
-        f"{prefix}{entry.name}{'/' if entry.is_dir() else ''}"
-        for entry in entries
-        if entry.name.startswith(start) and (start.startswith(".") or entry.name[0] != ".")
-    ]
-    return tuple(found[:MOST_FILES])
+    if not is_inside or (slash and not folder_name):
+        return ()
+    names = names_beginning(folder, start, most=MOST_FILES)
+    return tuple(f"{folder_name}{slash}{name}" for name in names)

@@ -12,6 +12,7 @@ from uuid import uuid4
 
 from pydantic_ai.messages import BinaryContent
 
+from palimpsest.core.errors import PalimpsestError, SaveFailedError
 from palimpsest.session.agent_session import AgentSession
 from palimpsest.session.events import MessageEnd, SessionEvent
 from palimpsest.session.host import SessionHost
@@ -55,6 +56,7 @@ class Room:
 
         Raises:
             RequestConflictError: the id was used for another prompt.
+            SaveFailedError: it waits to be saved, and is not run; the id means it from now on.
             PalimpsestError: it was not accepted; the id may be used again.
         """
         content = sha256(body.model_dump_json().encode()).hexdigest()
@@ -63,8 +65,12 @@ class Room:
             run = self._start(body, content)
         elif run.content != content:
             raise RequestConflictError("That requestId was used for another prompt; use a new one.")
-        # A client that goes away does not take back what others of the same id wait for.
-        await asyncio.shield(run.accepted)
+        try:
+            # A client that goes away does not take back what others of the same id wait for.
+            await asyncio.shield(run.accepted)
+        except SaveFailedError:
+            if self.session.state.has_pending_save:  # otherwise somebody flushed: it is stored
+                raise
         return run.id
 
     def _start(self, body: PromptBody, content: str) -> _Run:
@@ -79,10 +85,12 @@ class Room:
                 accepted.set_result(None)
 
         def on_done(task: asyncio.Task[str]) -> None:
-            error = NotAcceptedError(_ABORTED) if task.cancelled() else task.exception()
-            if not accepted.done():
+            error = None if task.cancelled() else task.exception()
+            if accepted.done():
+                return
+            if not isinstance(error, SaveFailedError):
                 self._runs.pop(body.request_id, None)
-                accepted.set_exception(error or NotAcceptedError(_ABORTED))
+            accepted.set_exception(error or NotAcceptedError(_ABORTED))
 
         images = [
             BinaryContent(data=image.data, media_type=image.media_type) for image in body.images
@@ -139,11 +147,15 @@ class Rooms:
         """
         return self._room_of(await self.host.find(session_id, for_writing=for_writing))
 
-    async def shut_down(self) -> None:
-        """Abort and save what runs, then end every stream: its readers see how the run ended."""
-        await self.host.shut_down()
+    async def shut_down(self) -> list[PalimpsestError]:
+        """Abort and save what runs, then end every stream: its readers see how the run ended.
+
+        Gives what could not be saved, as ``SessionHost.shut_down`` does.
+        """
+        unsaved = await self.host.shut_down()
         for room in self._rooms.values():
             room.channel.close()
+        return unsaved
 
     def _room_of(self, session: AgentSession) -> Room:
         room = self._rooms.get(session.id)

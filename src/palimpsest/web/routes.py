@@ -196,17 +196,18 @@ async def answer_approval(
 
 @router.get("/sessions/{session_id}/messages")
 async def get_messages(
-    room: Looked,
+    session_id: SessionId,
+    rooms: AllRooms,
     before: Annotated[int | None, Query(ge=0)] = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 100,
 ) -> Originals:
-    """Give the originals before an index (exclusive; default: the end), oldest first."""
-    messages = room.session.messages
-    stop = len(messages) if before is None else min(before, len(messages))
-    start = max(0, stop - limit)
-    page = await asyncio.to_thread(lambda: messages[start:stop])
-    reading = Reading(state=room.session.view_state)
-    return Originals(messages=originals(page, start, reading), total=len(messages))
+    """Give the originals before an index (exclusive; default: the end), oldest first.
+
+    A session that is not open is not opened for it, which may take a while where much is live.
+    """
+    page = await rooms.host.page(session_id, before=before, limit=limit)
+    reading = Reading(state=page.state)
+    return Originals(messages=originals(page.messages, page.first, reading), total=page.total)
 
 
 @router.get("/sessions/{session_id}/messages/{index}")
@@ -258,18 +259,7 @@ async def get_receipt(room: Looked, checkpoint: Annotated[str, Path(max_length=1
 @router.get("/sessions/{session_id}/context")
 async def get_context(room: Looked) -> ContextShares:
     """Divide the meter's number by what stands in the next request."""
-    found = room.session.context_breakdown()
-    return ContextShares(
-        system=found.system,
-        tools=found.tools,
-        skills=found.skills,
-        summary=found.summary,
-        turns=found.turns,
-        cleared=found.cleared,
-        free=found.free,
-        turns_kept=found.turns_kept,
-        outputs_cleared=found.outputs_cleared,
-    )
+    return ContextShares.model_validate(room.session.context_breakdown(), from_attributes=True)
 
 
 @router.get("/sessions/{session_id}/skills")

@@ -6,11 +6,13 @@ import asyncio
 import errno
 import socket
 from collections.abc import Awaitable, Callable
+from ipaddress import ip_address
 
 import uvicorn
 
+from palimpsest.core.errors import PalimpsestError
 from palimpsest.session.host import SessionHost
-from palimpsest.web.access import LOOPBACK_NAMES, Access
+from palimpsest.web.access import Access, in_url
 from palimpsest.web.app import create_app
 from palimpsest.web.problems import WebError
 from palimpsest.web.rooms import Rooms
@@ -19,6 +21,10 @@ DEFAULT_PORT = 8420
 PORTS_TRIED = 20
 DRAIN_S = 5
 """How long connections may take to end, once the server was asked to and the runs are saved."""
+
+
+_FAR = {4: (socket.AF_INET, "192.0.2.1"), 6: (socket.AF_INET6, "2001:db8::1")}
+"""Addresses of no machine, set aside for documentation."""
 
 
 class PortTakenError(WebError):
@@ -50,18 +56,41 @@ def listen(host: str, port: int | None) -> socket.socket:
     raise PortTakenError(f"Port {tried} of {host} is in use; name a free one with --port.")
 
 
+def reachable(address: str) -> str:
+    """Give an address of this machine under which a server that listens on ``address`` is found.
+
+    One that listens on every address is found, by other machines too, under the one that this
+    machine sends from; nothing is sent to learn it.
+    """
+    if not ip_address(address).is_unspecified:
+        return address
+    family, far = _FAR[ip_address(address).version]
+    with socket.socket(family, socket.SOCK_DGRAM) as route:
+        try:
+            route.connect((far, 9))
+        except OSError:  # no network
+            return "::1" if family is socket.AF_INET6 else "127.0.0.1"
+        own: str = route.getsockname()[0]
+        return own
+
+
 class _Server(uvicorn.Server):
     """Ends the runs before it waits for the connections: what those wait for ends with them."""
 
-    def __init__(self, config: uvicorn.Config, rooms: Rooms) -> None:
+    def __init__(
+        self, config: uvicorn.Config, rooms: Rooms, unsaved: Callable[[PalimpsestError], None]
+    ) -> None:
         super().__init__(config)
         self._rooms = rooms
+        self._unsaved = unsaved
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Take no more connections, end the runs, then do as ever."""
         for server in self.servers:
             server.close()
-        await self._rooms.shut_down()
+        # Said here: a signal takes effect again as soon as the server has stopped.
+        for error in await self._rooms.shut_down():
+            self._unsaved(error)
         await super().shutdown(sockets)
 
 
@@ -70,6 +99,7 @@ async def serve(
     listening: socket.socket,
     ready: Callable[[str], None],
     *,
+    unsaved: Callable[[PalimpsestError], None] = lambda _: None,
     beside: Callable[[], Awaitable[None]] | None = None,
 ) -> None:
     """Serve until SIGTERM, SIGINT or cancelled; then runs are aborted and saved, streams end.
@@ -78,17 +108,17 @@ async def serve(
         host: holds the sessions; shut down at the end.
         listening: from ``listen``; closed at the end.
         ready: called once with the link that opens the page.
+        unsaved: called at the end for each session that could not be saved.
         beside: runs meanwhile, and no longer than the server.
     """
     name, port = listening.getsockname()[:2]
-    own = f"[{name}]" if ":" in name else name
-    access = Access(names={own, *LOOPBACK_NAMES})
+    access = Access()
     app = create_app(host, access=access)
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, timeout_graceful_shutdown=DRAIN_S
     )
-    ready(f"http://{own}:{port}/?token={access.token}")
-    server = _Server(config, app.state.rooms)
+    ready(f"http://{in_url(reachable(name))}:{port}/?token={access.token}")
+    server = _Server(config, app.state.rooms, unsaved)
     serving = asyncio.ensure_future(server.serve(sockets=[listening]))
     acting = None if beside is None else asyncio.ensure_future(beside())
     with listening:

@@ -74,7 +74,10 @@ class Snapshot(ApiModel):
 
 
 class SessionEntry(ApiModel):
-    """A session in the list; ``state`` is ``broken`` where its file cannot be opened."""
+    """A session in the list; ``state`` is ``broken`` where its file cannot be opened.
+
+    One that nobody named has the beginning of its first prompt for its ``title``.
+    """
 
     id: str
     title: str
