@@ -7,13 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Page, Route, expect
+from playwright.async_api import Page, Response, Route, expect
+from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserPromptPart
 
+from palimpsest.core.errors import UnknownModelError
 from palimpsest.session.agent_session import AgentSession
+from palimpsest.session.host import SessionHost
+from palimpsest.session.manager import SessionManager
+from palimpsest.session.store import Commit
 from palimpsest.testing import Call, Gate, Reply
 from tests.session.helpers import work
 from tests.session.waiting import until
-from tests.web.browser import Site, needs_browser, site
+from tests.web.browser import Site, needs_browser, site, site_of
 from tests.web.hostile import HOSTILE
 from tests.web.served import sessions
 
@@ -29,6 +34,24 @@ async def worked(found: Site, turns: int) -> AgentSession:
     for turn in range(turns):
         await session.prompt(f"do part {turn}")
     return session
+
+
+async def stored(project: Path, *, messages: int) -> str:
+    """A session of the project that was never compacted, closed; gives its id."""
+    manager = SessionManager.create(project)
+    store = await manager.open_store()
+    turns = [
+        message
+        for turn in range(messages // 2)
+        for message in (
+            ModelRequest(parts=[UserPromptPart(content=f"part {turn}")]),
+            ModelResponse(parts=[TextPart(content=f"answer {turn}")]),
+        )
+    ]
+    await store.commit(Commit(messages=tuple(turns)))
+    await store.close()
+    assert manager.path is not None
+    return manager.path.stem
 
 
 def composer(page: Page) -> Any:
@@ -335,6 +358,48 @@ async def test_after_a_stop_they_wait_for_the_person(project: Path) -> None:
         await expect(page.get_by_role("article", name="Agent").last).to_contain_text("two")
 
 
+async def test_after_a_stop_nothing_but_the_person_releases_what_waits(project: Path) -> None:
+    gate = Gate()
+    script = [*work(2, **LONG), Reply(text="one", before=gate), Reply(text="two"), Reply(text="3")]
+    async with site(script, project) as found:
+        session = await worked(found, 2)
+        page = await found.page(session)
+        for text in ("first", "second", "third"):
+            await composer(page).fill(text)
+            await composer(page).press("Enter")
+            if text == "first":
+                await gate.reached.wait()
+                await expect(page.get_by_role("button", name="Stop")).to_be_visible()
+        await page.get_by_role("button", name="Stop").click()
+        await expect(page.get_by_text("Stopped.")).to_be_visible()
+        queue = page.get_by_role("list", name="Waiting prompts")
+        await page.get_by_role("textbox", name="Title").fill("Dates")
+        await page.get_by_role("textbox", name="Title").press("Enter")
+        await expect(page.get_by_text("Stopped.")).to_have_count(0)
+        await session.compact()
+        await expect(page.get_by_role("region", name="Compaction")).to_be_visible()
+        await page.reload()
+        await expect(queue.get_by_role("listitem")).to_have_count(2)
+        assert (await prompts(session))[-1] == "first"
+        await queue.get_by_role("button", name="Send").first.click()
+        await expect(queue).to_have_count(0)
+        await until(session, lambda: session.state.message_count >= 14)
+        assert (await prompts(session))[-3:] == ["first", "second", "third"]
+
+
+async def test_a_prompt_that_could_not_be_saved_waits_in_the_history(project: Path) -> None:
+    async with site([Reply(text="done")], project, failing_commits=1) as found:
+        session = await found.host.draft()
+        page = await found.page(session)
+        await composer(page).fill("go")
+        await composer(page).press("Enter")
+        await expect(page.get_by_role("article", name="You")).to_have_text("go")
+        await expect(composer(page)).to_have_value("")
+        await page.get_by_role("button", name="Save again").click()
+        await expect(page.get_by_role("button", name="Send")).to_be_enabled()
+        assert await prompts(session) == ["go"]
+
+
 async def answers_of_prompts(page: Page, *answers: Any) -> None:
     """Let what a prompt's request meets be scripted; after that it meets the server."""
     left = list(answers)
@@ -476,6 +541,79 @@ async def test_a_lost_connection_is_said_and_mended(project: Path) -> None:
         await expect(page.get_by_role("article", name="Agent")).to_contain_text("done")
 
 
+HIDE = """hidden => {
+  Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
+"""What a browser does with a tab that another one covers; a driven one shows all of its tabs."""
+
+
+async def test_more_tabs_than_a_browser_has_connections(project: Path) -> None:
+    gate = Gate()
+    script = [Reply(text="one", before=gate), Reply(text="two")]
+    async with site(script, project) as found:
+        session = await found.host.draft()
+        tabs = []
+        for _ in range(8):
+            page = await found.page(session)
+            await expect(composer(page)).to_be_visible()
+            await page.evaluate(HIDE, True)
+            tabs.append(page)
+        (last, first) = tabs[-1], tabs[0]
+        await last.evaluate(HIDE, False)
+        await composer(last).fill("go")
+        await composer(last).press("Enter")
+        await gate.reached.wait()
+        await composer(last).fill("then")
+        await composer(last).press("Enter")
+        await expect(last.get_by_role("list", name="Waiting prompts")).to_contain_text("then")
+        await last.evaluate(HIDE, True)
+        gate.open()
+        # Nobody looks, and what waits is sent all the same; once.
+        await until(session, lambda: session.state.message_count == 4)
+        await first.evaluate(HIDE, False)
+        await expect(first.get_by_role("article", name="Agent").last).to_contain_text("two")
+        assert await prompts(session) == ["go", "then"]
+
+
+async def test_a_session_that_is_missing_is_said_and_asked_for_no_more(project: Path) -> None:
+    async with site([], project) as found:
+        page = await found.page()
+        await page.clock.install()
+        await page.goto(f"{found.address}/#0f0e0d0c-0000-4000-8000-000000000000")
+        await expect(page.get_by_role("alert")).to_contain_text("There is no such session")
+        asked = len(found.asked)
+        await page.clock.run_for(9_000)
+        await page.evaluate(HIDE, True)
+        await page.clock.run_for(60_000)
+        assert found.asked[asked:] == []
+        await page.evaluate(HIDE, False)
+        await page.get_by_role("main").get_by_role("button", name="New session").click()
+        await expect(composer(page)).to_be_visible()
+
+
+async def test_without_a_model_it_says_what_to_do_and_stored_sessions_can_be_read(
+    project: Path,
+) -> None:
+    before = sessions([Reply(text="It is done.")], project)
+    stored = await before.draft()
+    await stored.prompt("go")
+    await before.shut_down()
+
+    async def open_session(manager: SessionManager) -> AgentSession:
+        raise UnknownModelError("")
+
+    async with site_of(SessionHost(open_session, project)) as found:
+        page = await found.page()
+        await page.get_by_role("main").get_by_role("button", name="New session").click()
+        await expect(page.get_by_role("alert")).to_contain_text("A model is needed")
+        await expect(page.get_by_role("alert")).to_contain_text("export PALIMPSEST_MODEL=")
+        await page.get_by_role("navigation").get_by_role("button", name="go").click()
+        await expect(page.get_by_role("article", name="Agent")).to_have_text("It is done.")
+        await expect(page.get_by_role("alert")).to_contain_text("A model is needed")
+        await expect(composer(page)).to_have_count(0)
+
+
 async def test_an_approval_is_answered_in_the_page(project: Path) -> None:
     script = [Reply(calls=(Call(tool="deploy", arguments={"to": "live"}),)), Reply(text="did not")]
     async with site(script, project, approving="deploy") as found:
@@ -573,6 +711,36 @@ async def test_a_long_session_draws_and_loads_only_what_is_looked_at(project: Pa
         await to_the_top(page)
         await expect(page.get_by_text("answer 0", exact=True)).to_be_visible()
         assert await page.locator(".row").count() < 80
+
+
+async def test_a_long_session_is_shown_before_it_is_opened(project: Path) -> None:
+    name = await stored(project, messages=20_000)
+    gate = Gate()
+    host = sessions([], project, opening=gate, window=10_000_000)
+    async with site_of(host) as found:
+        page = await found.page()
+        answers: list[Response] = []
+
+        def note(answer: Response) -> None:
+            answers.append(answer)
+
+        page.on("response", note)
+        await page.goto(f"{found.address}/#{name}")
+        await expect(page.get_by_text("answer 9999", exact=True)).to_be_visible()
+        await expect(page.get_by_text("Opening the session")).to_be_visible()
+        assert len(host) == 0
+        (newest,) = [answer for answer in answers if "/messages" in answer.url]
+        assert len((await newest.json())["messages"]) == 100
+        assert sum([len(await one.body()) for one in answers if name in one.url]) < 64 << 10
+        await to_the_top(page)
+        await expect(page.get_by_text("answer 0", exact=True)).to_be_visible()
+        assert len([answer for answer in answers if "/messages" in answer.url]) <= 4
+        assert len(host) == 0
+        gate.open()
+        await expect(composer(page)).to_be_visible()
+        await expect(page.get_by_text("answer 0", exact=True)).to_be_visible()
+        state = await found.context.request.get(f"{found.address}/api/sessions/{name}")
+        assert len(await state.body()) < 8 << 10
 
 
 async def test_hostile_text_stays_text_wherever_it_is_shown(project: Path) -> None:

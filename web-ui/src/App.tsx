@@ -22,7 +22,7 @@ function useChosen(): [string, (id: string) => void] {
 
 export function App() {
   const { t } = useTranslation();
-  const { sessions, cwd, loaded, refresh } = useSessions();
+  const { sessions, cwd, loaded, problem: unlisted, refresh } = useSessions();
   const [chosen, choose] = useChosen();
   const [problem, setProblem] = useState<ApiError | null>(null);
   const [listOpen, setListOpen] = useState(false);
@@ -35,6 +35,7 @@ export function App() {
       await refresh();
     } catch (error) {
       setProblem(error as ApiError);
+      choose("");
     }
   }, [choose, refresh]);
 
@@ -46,6 +47,7 @@ export function App() {
         {t("skip")}
       </a>
       <SessionList sessions={sessions} cwd={cwd} chosen={chosen} onChoose={choose} onCreate={create} />
+      {listOpen ? <div className="scrim" aria-hidden="true" onClick={() => setListOpen(false)} /> : null}
       <button
         className="list-toggle quiet"
         aria-expanded={listOpen}
@@ -55,9 +57,15 @@ export function App() {
         ☰
       </button>
       {chosen ? (
-        <SessionPage key={chosen} id={chosen} onSettled={refresh} onCreate={create} />
+        <SessionPage
+          key={chosen}
+          id={chosen}
+          title={sessions.find((entry) => entry.id === chosen)?.title ?? ""}
+          onSettled={refresh}
+          onCreate={create}
+        />
       ) : (
-        <Welcome loaded={loaded} problem={problem} onCreate={create} />
+        <Welcome loaded={loaded} problem={problem ?? unlisted} onCreate={create} />
       )}
     </div>
   );

@@ -2,20 +2,22 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, ask } from "./api/client";
 import type { PermissionPreset, Snapshot } from "./api/types";
-import { Ring } from "./context/Ring";
+import { percent, Ring } from "./context/Ring";
 import { useCommand } from "./useCommand";
 
 const PRESETS: readonly PermissionPreset[] = ["read-only", "workspace-write", "full-access"];
 
 interface Props {
   snapshot: Snapshot;
+  /** What the list calls it. */
+  listed: string;
   connected: boolean;
   panelOpen: boolean;
   onPanel(): void;
 }
 
 /** Title, model and permissions of a session, and what stands in the way of working with it. */
-export function Header({ snapshot, connected, panelOpen, onPanel }: Props) {
+export function Header({ snapshot, listed, connected, panelOpen, onPanel }: Props) {
   const { t } = useTranslation();
   const { run, problem } = useCommand();
   const params = { path: { session_id: snapshot.id } };
@@ -24,15 +26,17 @@ export function Header({ snapshot, connected, panelOpen, onPanel }: Props) {
   return (
     <header className="session-header">
       <Editable
+        name="title"
         label={t("header.title")}
         value={snapshot.title}
-        placeholder={t("sessions.untitled")}
+        placeholder={listed || t("sessions.untitled")}
         disabled={locked}
         onChange={(title) =>
           run(() => ask(api.PUT("/api/sessions/{session_id}/title", { params, body: { title } })))
         }
       />
       <Editable
+        name="model"
         label={t("header.model")}
         value={snapshot.model}
         placeholder=""
@@ -63,10 +67,11 @@ export function Header({ snapshot, connected, panelOpen, onPanel }: Props) {
       <button
         className="quiet panel-toggle"
         aria-expanded={panelOpen}
-        aria-label={t("context.toggle")}
+        aria-label={`${t("context.toggle")}: ${percent(snapshot.contextBudget)} %`}
         onClick={onPanel}
       >
-        <Ring state={snapshot.contextBudget} size={22} />
+        <Ring state={snapshot.contextBudget} size={20} />
+        <span>{percent(snapshot.contextBudget)} %</span>
       </button>
       {problem ? (
         <p className="notice wide" role="alert">
@@ -104,6 +109,7 @@ export function Header({ snapshot, connected, panelOpen, onPanel }: Props) {
 }
 
 interface EditableProps {
+  name: "title" | "model";
   label: string;
   value: string;
   placeholder: string;
@@ -112,7 +118,7 @@ interface EditableProps {
 }
 
 /** A text that is changed in place: Enter or leaving takes it, Escape leaves it as it was. */
-function Editable({ label, value, placeholder, disabled, onChange }: EditableProps) {
+function Editable({ name, label, value, placeholder, disabled, onChange }: EditableProps) {
   const [draft, setDraft] = useState<string | null>(null);
   const take = () => {
     if (draft !== null && draft !== value) onChange(draft);
@@ -120,7 +126,7 @@ function Editable({ label, value, placeholder, disabled, onChange }: EditablePro
   };
   return (
     <input
-      className="editable"
+      className={`editable ${name}`}
       aria-label={label}
       value={draft ?? value}
       placeholder={placeholder}

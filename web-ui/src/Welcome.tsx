@@ -1,5 +1,7 @@
 import { useTranslation } from "react-i18next";
 import type { ApiError } from "./api/client";
+import { Mark } from "./Mark";
+import { Problem } from "./Problem";
 
 interface Props {
   loaded: boolean;
@@ -12,25 +14,16 @@ export function Welcome({ loaded, problem, onCreate }: Props) {
   const { t } = useTranslation();
   return (
     <main className="welcome">
+      <Mark size={40} />
       <h1>{t("welcome.title")}</h1>
       <p>{t("welcome.text")}</p>
       {problem ? (
-        <section className="notice" role="alert">
-          <h2>{t("welcome.modelTitle")}</h2>
-          <p>{problem.message || t("errors.unreachable")}</p>
-          <p>{t("welcome.modelText")}</p>
-          <pre>
-            <code>{"export PALIMPSEST_MODEL=anthropic:claude-sonnet-4-5\nexport ANTHROPIC_API_KEY=…\npalimpsest web"}</code>
-          </pre>
-          <p>{t("welcome.withoutKey")}</p>
-          <pre>
-            <code>{"palimpsest demo\npalimpsest replay session.jsonl --html report.html"}</code>
-          </pre>
-        </section>
-      ) : null}
-      <button className="primary" disabled={!loaded} onClick={onCreate}>
-        {t("sessions.new")}
-      </button>
+        <Problem problem={problem} onCreate={onCreate} />
+      ) : (
+        <button className="primary" disabled={!loaded} onClick={onCreate}>
+          {t("sessions.new")}
+        </button>
+      )}
     </main>
   );
 }

@@ -18,6 +18,14 @@ export function safety(window: number): number {
   return Math.min(4096, Math.ceil(window / 20));
 }
 
-export function clock(timestampMs: number, language: string): string {
-  return new Date(timestampMs).toLocaleTimeString(language, { hour: "2-digit", minute: "2-digit" });
+export function clock(timestampMs: number, locale: string): string {
+  return new Date(timestampMs).toLocaleTimeString(locale, { hour: "2-digit", minute: "2-digit" });
+}
+
+/** The time of something that happened today, else the day; the year only where it is another. */
+export function when(timestampMs: number, nowMs: number, locale: string): string {
+  const [at, now] = [new Date(timestampMs), new Date(nowMs)];
+  if (at.toDateString() === now.toDateString()) return clock(timestampMs, locale);
+  const year = at.getFullYear() === now.getFullYear() ? {} : { year: "numeric" as const };
+  return at.toLocaleDateString(locale, { day: "numeric", month: "short", ...year });
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Checkpoint } from "./api/types";
 import { meaningOf, mentionedSkills, offered, offeredSkills } from "./composer/commands";
-import { safety, tokens } from "./numbers";
+import { safety, tokens, when } from "./numbers";
 import { rowsOf } from "./timeline/rows";
 
 describe("what the composer's text means (SPEC §11)", () => {
@@ -71,3 +71,14 @@ test.each([
   [1001, 51],
   [200_000, 4096],
 ])("safety of %d", (window, tokens) => expect(safety(window)).toBe(tokens));
+
+describe("when a session changed", () => {
+  const now = new Date(2026, 10, 30, 15, 0).getTime();
+  test.each([
+    [new Date(2026, 10, 30, 9, 5), "09:05"],
+    [new Date(2026, 10, 29, 23, 59), "29 Nov"],
+    [new Date(2025, 10, 30, 15, 0), "30 Nov 2025"],
+  ])("%s", (at, shown) => {
+    expect(when(at.getTime(), now, "en-GB")).toBe(shown);
+  });
+});

@@ -12,7 +12,15 @@ export class ApiError extends Error {
   ) {
     super(message);
   }
+
+  /** The server answered, and will not answer otherwise if it is asked again. */
+  get isRefusal(): boolean {
+    return this.code !== UNREACHABLE && this.code !== FAILED;
+  }
 }
+
+const UNREACHABLE = "unreachable";
+const FAILED = "failed";
 
 /** Give the data of an answer, or throw an `ApiError`. */
 export async function ask<T>(answer: Promise<{ data?: T; error?: unknown }>): Promise<T> {
@@ -20,11 +28,11 @@ export async function ask<T>(answer: Promise<{ data?: T; error?: unknown }>): Pr
   try {
     got = await answer;
   } catch {
-    throw new ApiError("unreachable", "");
+    throw new ApiError(UNREACHABLE, "");
   }
   if (got.error !== undefined) {
     const problem = got.error as Partial<Problem>;
-    throw new ApiError(problem.code ?? "failed", problem.message ?? "");
+    throw new ApiError(problem.code ?? FAILED, problem.message ?? "");
   }
   return got.data as T;
 }

@@ -5,6 +5,7 @@ type Schemas = components["schemas"];
 export type Snapshot = Schemas["Snapshot"];
 export type SessionEntry = Schemas["SessionEntry"];
 export type Original = Schemas["Original"];
+export type Originals = Schemas["Originals"];
 export type OriginalPart = Original["parts"][number];
 export type CallPart = Schemas["CallPart"];
 export type ResultPart = Schemas["ResultPart"];

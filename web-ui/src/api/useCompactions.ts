@@ -1,13 +1,16 @@
 import { useEffect, useState } from "react";
 import { api, ask } from "./client";
-import type { Checkpoint } from "./types";
+import type { Checkpoint, Snapshot } from "./types";
 
 /** Every checkpoint of a session, oldest first; read anew when the active one or the view changes. */
-export function useCompactions(sessionId: string, active: string, version: number) {
+export function useCompactions(snapshot: Snapshot | null, version: number) {
   const [checkpoints, setCheckpoints] = useState<readonly Checkpoint[]>([]);
+  const id = snapshot?.id;
+  const active = snapshot?.compaction?.id;
   useEffect(() => {
+    if (id === undefined) return;
     let current = true;
-    const path = { session_id: sessionId };
+    const path = { session_id: id };
     ask(api.GET("/api/sessions/{session_id}/compactions", { params: { path } })).then(
       (answer) => current && setCheckpoints(answer.checkpoints),
       () => undefined,
@@ -15,6 +18,6 @@ export function useCompactions(sessionId: string, active: string, version: numbe
     return () => {
       current = false;
     };
-  }, [sessionId, active, version]);
+  }, [id, active, version]);
   return checkpoints;
 }

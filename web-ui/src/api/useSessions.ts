@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useState } from "react";
-import { api, ask } from "./client";
+import { api, type ApiError, ask } from "./client";
 import type { SessionEntry } from "./types";
 
 const EVERY_MS = 10_000;
@@ -9,6 +9,7 @@ export function useSessions() {
   const [sessions, setSessions] = useState<readonly SessionEntry[]>([]);
   const [cwd, setCwd] = useState("");
   const [loaded, setLoaded] = useState(false);
+  const [problem, setProblem] = useState<ApiError | null>(null);
 
   const refresh = useCallback(async () => {
     const list = await ask(api.GET("/api/sessions"));
@@ -19,12 +20,12 @@ export function useSessions() {
 
   useEffect(() => {
     const look = () => {
-      if (!document.hidden) refresh().catch(() => undefined);
+      if (!document.hidden) refresh().then(() => setProblem(null), setProblem);
     };
     look();
     const timer = window.setInterval(look, EVERY_MS);
     return () => window.clearInterval(timer);
   }, [refresh]);
 
-  return { sessions, cwd, loaded, refresh };
+  return { sessions, cwd, loaded, problem, refresh };
 }

@@ -1,6 +1,6 @@
 import { useCallback, useLayoutEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, ask } from "../api/client";
+import { api, ApiError, ask } from "../api/client";
 import type { ImageBody, Snapshot } from "../api/types";
 import { useStored } from "../stored";
 import { useCommand } from "../useCommand";
@@ -45,9 +45,8 @@ export function Composer({ snapshot, onCreate }: Props) {
   const post = useCallback(
     async ({ requestId, text, images, skills }: Waiting) => {
       const path = { session_id: snapshot.id };
-      return run(() =>
-        ask(api.POST("/api/sessions/{session_id}/prompt", { params: { path }, body: { requestId, text, images, skills } })),
-      );
+      const body = { requestId, text, images, skills };
+      return run(() => taken(ask(api.POST("/api/sessions/{session_id}/prompt", { params: { path }, body }))));
     },
     [run, snapshot.id],
   );
@@ -185,39 +184,24 @@ export function Composer({ snapshot, onCreate }: Props) {
         names={files.map((path) => `@${path}${path.endsWith("/") ? "" : " "}`)}
         onChoose={(path) => complete(/@[^\s@]*$/, path)}
       />
-      {images.length ? (
-        <ul className="chips">
-          {images.map((image, number) => (
-            <li key={number}>
-              <img src={`data:${image.mediaType};base64,${image.data}`} alt={t("timeline.image")} />
-              <button
-                type="button"
-                className="quiet"
-                aria-label={t("composer.remove")}
-                onClick={() => setImages(images.filter((_, other) => other !== number))}
-              >
-                ×
-              </button>
-            </li>
-          ))}
-        </ul>
-      ) : null}
-      <div className="composer-line">
-        <label className="attach quiet" title={t("composer.attach")}>
-          <span className="visually-hidden">{t("composer.attach")}</span>
-          <svg width="18" height="18" viewBox="0 0 18 18" aria-hidden="true">
-            <path d="M9 3v12M3 9h12" stroke="currentColor" strokeWidth="2" strokeLinecap="round" />
-          </svg>
-          <input
-            type="file"
-            accept="image/png,image/jpeg,image/gif,image/webp"
-            multiple
-            onChange={(event) => {
-              addImages(event.target.files ?? []);
-              event.target.value = "";
-            }}
-          />
-        </label>
+      <div className="composer-box">
+        {images.length ? (
+          <ul className="chips">
+            {images.map((image, number) => (
+              <li key={number}>
+                <img src={`data:${image.mediaType};base64,${image.data}`} alt={t("timeline.image")} />
+                <button
+                  type="button"
+                  className="quiet"
+                  aria-label={t("composer.remove")}
+                  onClick={() => setImages(images.filter((_, other) => other !== number))}
+                >
+                  ×
+                </button>
+              </li>
+            ))}
+          </ul>
+        ) : null}
         <textarea
           id="composer"
           ref={area}
@@ -240,20 +224,50 @@ export function Composer({ snapshot, onCreate }: Props) {
             if (event.clipboardData.files.length) addImages(event.clipboardData.files);
           }}
         />
-        {busy ? (
-          <button
-            type="button"
-            className="primary stop"
-            onClick={() => run(() => ask(api.POST("/api/sessions/{session_id}/abort", { params })))}
-          >
-            {t("composer.stop")}
-          </button>
-        ) : (
-          <button type="submit" className="primary" disabled={snapshot.readOnly || snapshot.hasPendingSave}>
-            {t("composer.send")}
-          </button>
-        )}
+        <div className="composer-bar">
+          <label className="attach" title={t("composer.attach")}>
+            <span className="visually-hidden">{t("composer.attach")}</span>
+            <svg width="18" height="18" viewBox="0 0 18 18" aria-hidden="true">
+              <path d="M9 3v12M3 9h12" stroke="currentColor" strokeWidth="1.75" strokeLinecap="round" />
+            </svg>
+            <input
+              type="file"
+              accept="image/png,image/jpeg,image/gif,image/webp"
+              multiple
+              onChange={(event) => {
+                addImages(event.target.files ?? []);
+                event.target.value = "";
+              }}
+            />
+          </label>
+          <span className="hint">
+            <kbd>/</kbd> {t("slash.title")} <kbd>@</kbd> {t("composer.files")} <kbd>$</kbd> {t("composer.skills")}
+          </span>
+          {busy ? (
+            <button
+              type="button"
+              className="primary stop"
+              onClick={() => run(() => ask(api.POST("/api/sessions/{session_id}/abort", { params })))}
+            >
+              {t("composer.stop")}
+            </button>
+          ) : (
+            <button type="submit" className="primary" disabled={snapshot.readOnly || snapshot.hasPendingSave}>
+              {t("composer.send")}
+            </button>
+          )}
+        </div>
       </div>
     </form>
   );
+}
+
+/** Whether a prompt stands in the history; one that could not be saved does, and the header says so. */
+async function taken(answer: Promise<unknown>): Promise<true> {
+  try {
+    await answer;
+  } catch (error) {
+    if (!(error instanceof ApiError && error.code === "save_failed")) throw error;
+  }
+  return true;
 }

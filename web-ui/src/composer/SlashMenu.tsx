@@ -30,7 +30,7 @@ export function SlashMenu({ names, chosen, snapshot, reason, onChoose }: Props) 
             onClick={() => onChoose(name)}
           >
             <strong>{t(`slash.${name}`)}</strong>
-            <span className="pale">{why || t(`slash.${name}Text`)}</span>
+            <span className="pale why">{why || t(`slash.${name}Text`)}</span>
             {name === "compact" ? (
               <span className="share">
                 <Ring state={snapshot.contextBudget} size={18} /> {percent(snapshot.contextBudget)} %

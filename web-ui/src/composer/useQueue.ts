@@ -14,10 +14,11 @@ export interface Waiting {
  * Prompts typed while the session was busy, kept in this browser per session until they are accepted.
  *
  * The next one is sent when a run ends well; after one that failed or was cancelled, and when it was
- * refused, they wait for the person.
+ * refused, they wait for the person: until the history has grown, whatever else succeeds meanwhile.
  */
 export function useQueue(snapshot: Snapshot, post: (waiting: Waiting) => Promise<unknown>) {
   const [queue, setQueue] = useStored<Waiting[]>(`palimpsest.queue.${snapshot.id}`, []);
+  const [endedBadlyAt, setEndedBadlyAt] = useStored(`palimpsest.ended-badly.${snapshot.id}`, -1);
   // One at a time, and none before the run of the one before is seen.
   const sending = useRef(false);
   const sentAt = useRef(-1);
@@ -37,13 +38,18 @@ export function useQueue(snapshot: Snapshot, post: (waiting: Waiting) => Promise
   );
 
   const { operation, outcome, hasPendingSave, messageCount } = snapshot;
+  const endedBadly = operation === "idle" && (outcome === "error" || outcome === "cancelled");
+  useEffect(() => {
+    if (endedBadly) setEndedBadlyAt(messageCount);
+  }, [endedBadly, messageCount, setEndedBadlyAt]);
   useEffect(() => {
     const next = queue[0];
-    const isDone = operation === "idle" && outcome === "success" && !hasPendingSave;
+    const isDone =
+      operation === "idle" && outcome === "success" && !hasPendingSave && messageCount > endedBadlyAt;
     if (!next || !isDone || sending.current || messageCount <= sentAt.current) return;
     sentAt.current = messageCount;
     send(next);
-  }, [operation, outcome, hasPendingSave, messageCount, queue, send]);
+  }, [operation, outcome, hasPendingSave, messageCount, endedBadlyAt, queue, send]);
 
   const add = (waiting: Waiting) => setQueue((now) => [...now, waiting]);
   return { queue, add, remove, send };

@@ -17,13 +17,15 @@ export function ContextPanel({ snapshot }: { snapshot: Snapshot }) {
   return (
     <aside className="panel" aria-label={t("context.title")}>
       <div className={`meter ${pressure(state)}`}>
-        <Ring state={state} size={96} />
-        <p>
+        <div className="dial">
+          <Ring state={state} size={112} />
           <strong>
             {state.calibrated ? "" : "≈ "}
             {percent(state)} %
-          </strong>{" "}
-          {t("context.of", { tokens: tokens(size) })}
+          </strong>
+        </div>
+        <p>
+          {tokens(state.size.tokens)} {t("context.of", { tokens: tokens(size) })}
         </p>
         <p className="pale">{state.windowSource}</p>
       </div>

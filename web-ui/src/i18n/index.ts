@@ -17,3 +17,6 @@ i18next.use(initReactI18next).init({
   interpolation: { escapeValue: false },
 });
 document.documentElement.lang = own;
+
+/** For dates and times: the person's own region, where the page speaks its language. */
+export const locale = navigator.languages.find((tag) => tag.startsWith(own)) ?? own;

@@ -1,6 +1,9 @@
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { SessionEntry } from "../api/types";
+import { locale } from "../i18n";
+import { Mark } from "../Mark";
+import { when } from "../numbers";
 import { useStored } from "../stored";
 
 interface Props {
@@ -18,10 +21,11 @@ export function SessionList({ sessions, cwd, chosen, onChoose, onCreate }: Props
   return (
     <nav className="sessions" aria-label={t("sessions.title")}>
       <p className="project" title={cwd}>
-        {cwd.split(/[\\/]/).pop()}
+        <Mark size={20} />
+        <span>{cwd.split(/[\\/]/).pop()}</span>
       </p>
-      <button className="primary" onClick={onCreate}>
-        {t("sessions.new")}
+      <button className="create" onClick={onCreate}>
+        <span aria-hidden="true">+</span> {t("sessions.new")}
       </button>
       <input
         type="search"
@@ -53,12 +57,10 @@ interface EntryProps {
 }
 
 function Entry({ entry, chosen, onChoose }: EntryProps) {
-  const { t, i18n } = useTranslation();
+  const { t } = useTranslation();
   const [seen] = useStored(`palimpsest.seen.${entry.id}`, 0);
   const unread = !chosen && entry.messageCount > seen;
-  const when = entry.updated
-    ? new Date(entry.updated).toLocaleString(i18n.language, { dateStyle: "short", timeStyle: "short" })
-    : t("sessions.draft");
+  const changed = entry.updated ? when(entry.updated, Date.now(), locale) : t("sessions.draft");
   if (entry.state === "broken") {
     return (
       <li className="entry broken" title={entry.reason}>
@@ -79,8 +81,13 @@ function Entry({ entry, chosen, onChoose }: EntryProps) {
           {entry.title || t("sessions.untitled")}
         </span>
         <span className="pale">
-          {when}
-          {entry.state === "running" ? ` · ${t("sessions.running")}` : ""}
+          {changed}
+          {entry.state === "running" ? (
+            <span className="running">
+              {" · "}
+              {t("sessions.running")}
+            </span>
+          ) : null}
         </span>
       </button>
     </li>

@@ -2,6 +2,8 @@ import { useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, ask } from "../api/client";
 import type { Checkpoint, Receipt } from "../api/types";
+import { locale } from "../i18n";
+import { Mark } from "../Mark";
 import { clock, tokens } from "../numbers";
 import { useCommand } from "../useCommand";
 import { Markdown } from "./Markdown";
@@ -17,21 +19,22 @@ interface Props {
 
 /** A compaction where it happened; opens to the summary and, beside it, the receipt. */
 export function CompactionRule({ sessionId, checkpoint, isActive, isBusy }: Props) {
-  const { t, i18n } = useTranslation();
+  const { t } = useTranslation();
   const [open, toggle] = useOpen(checkpoint.id);
   const receipt = useReceipt(sessionId, checkpoint.id);
   const figures = receipt?.figures;
   const label = figures
     ? [
-        t("compaction.done", { time: clock(checkpoint.timestamp, i18n.language) }),
+        t("compaction.done", { time: clock(checkpoint.timestamp, locale) }),
         `${tokens(figures.tokensBefore)} → ${tokens(figures.tokensAfter)} ${t("compaction.tokens")}`,
         t("compaction.kept", { count: figures.turnsKept }),
         `${Math.round(figures.durationMs / 1000)} s`,
       ].join(" · ")
-    : t("compaction.done", { time: clock(checkpoint.timestamp, i18n.language) });
+    : t("compaction.done", { time: clock(checkpoint.timestamp, locale) });
   return (
     <section className={`rule${isActive ? " active" : ""}`} aria-label={t("compaction.label")}>
       <button className="rule-line" aria-expanded={open} onClick={toggle}>
+        <Mark size={14} />
         <span>{label}</span>
       </button>
       {receipt && !receipt.reduced ? <p className="pale">{t("compaction.notReduced")}</p> : null}

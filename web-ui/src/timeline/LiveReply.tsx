@@ -19,9 +19,9 @@ export function LiveReply({ live }: { live: Live }) {
           </span>
         </div>
       ))}
-      {live.thinking && !text ? <p className="pale">{t("timeline.thinking")}…</p> : null}
+      {live.thinking && !text ? <p className="pale at-work">{t("timeline.thinking")}…</p> : null}
       {text ? <Markdown text={text} /> : null}
-      {live.index !== null && !text && !live.thinking ? <p className="pale">{t("timeline.waiting")}</p> : null}
+      {live.index !== null && !text && !live.thinking ? <p className="pale at-work">{t("timeline.waiting")}</p> : null}
     </div>
   );
 }

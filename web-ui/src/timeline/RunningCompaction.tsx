@@ -29,8 +29,7 @@ function Running({ startedAt, snapshot }: { startedAt: number; snapshot: Snapsho
         {/* The count is for the eye: read aloud, it would speak every second. */}
         <span>{t("compaction.running")}</span>
         <span aria-hidden="true">
-          {" "}
-          · {seconds} s · {tokens(snapshot.contextBudget.size.tokens)}
+          · {seconds} s · {tokens(snapshot.contextBudget.size.tokens)} {t("compaction.tokens")}
         </span>{" "}
         <button onClick={() => run(() => ask(api.POST("/api/sessions/{session_id}/abort", { params })))}>
           {t("composer.stop")}

@@ -4,6 +4,7 @@ import { useTranslation } from "react-i18next";
 import type { Checkpoint, Snapshot } from "../api/types";
 import type { Pages } from "../api/usePages";
 import { Approvals } from "./Approvals";
+import { Mark } from "../Mark";
 import { CompactionRule } from "./CompactionRule";
 import { LiveReply } from "./LiveReply";
 import { Message } from "./Message";
@@ -16,32 +17,38 @@ const MESSAGE_PX = 72;
 const OVERSCAN = 8;
 
 interface Props {
-  snapshot: Snapshot;
+  sessionId: string;
+  total: number;
+  /** Null while the session is being opened: its messages can be read before. */
+  snapshot: Snapshot | null;
   pages: Pages;
   compactions: readonly Checkpoint[];
 }
 
 /** The whole history, of which only what is near the window is drawn; it follows its end. */
-export function Timeline({ snapshot, pages, compactions }: Props) {
+export function Timeline({ sessionId, total, snapshot, pages, compactions }: Props) {
   const { t } = useTranslation();
   const scroller = useRef<HTMLDivElement>(null);
+  const content = useRef<HTMLDivElement>(null);
   const follows = useRef(true);
   const handled = useRef(false);
+  const [isAway, setIsAway] = useState(false);
   const [open] = useState(() => new Map<string, boolean>());
-  const total = snapshot.messageCount;
   const rows = useMemo(() => rowsOf(total, compactions), [total, compactions]);
-  const cut = snapshot.compaction?.firstKeptMessageIndex ?? 0;
+  const cut = snapshot?.compaction?.firstKeptMessageIndex ?? 0;
 
   const virtualizer = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => MESSAGE_PX,
     overscan: OVERSCAN,
+    // The end is shown first; from the start, its page would be loaded for nothing.
+    initialOffset: () => rows.length * MESSAGE_PX,
     getItemKey: (row) => keyOf(rows, row),
   });
   const drawn = virtualizer.getVirtualItems();
   const first = drawn[0]?.index ?? 0;
-  const last = drawn.at(-1)?.index ?? 0;
+  const last = drawn.at(-1)?.index ?? -1;
 
   useEffect(() => {
     const indexes = rows.slice(first, last + 1).flatMap((row) => (row.kind === "message" ? [row.index] : []));
@@ -54,10 +61,18 @@ export function Timeline({ snapshot, pages, compactions }: Props) {
     if (element && follows.current) element.scrollTop = element.scrollHeight;
   }, []);
   const height = virtualizer.getTotalSize();
+  // At once where rows come and go, and once more where what is alive grows by itself.
   useLayoutEffect(toEnd, [toEnd, height, snapshot]);
+  useEffect(() => {
+    if (!content.current) return;
+    const observer = new ResizeObserver(toEnd);
+    observer.observe(content.current);
+    return () => observer.disconnect();
+  }, [toEnd]);
 
   return (
-    <div
+    <div className="timeline-frame">
+      <div
       className="timeline"
       ref={scroller}
       role="log"
@@ -71,10 +86,13 @@ export function Timeline({ snapshot, pages, compactions }: Props) {
       onScroll={(event) => {
         const { scrollHeight, scrollTop, clientHeight } = event.currentTarget;
         // What grows and shrinks scrolls, too; only a person decides whether to follow.
-        if (handled.current) follows.current = scrollHeight - scrollTop - clientHeight < NEAR_END_PX;
+        const isAtEnd = scrollHeight - scrollTop - clientHeight < NEAR_END_PX;
+        if (handled.current) follows.current = isAtEnd;
+        setIsAway(!isAtEnd && !follows.current);
       }}
     >
-      {total === 0 ? <p className="empty pale">{t("timeline.empty")}</p> : null}
+      <div ref={content} className="timeline-content">
+      {total === 0 ? <Empty /> : null}
       <OpenRows.Provider value={open}>
         <div className="rows" style={{ height }}>
         {drawn.map((item) => {
@@ -89,37 +107,73 @@ export function Timeline({ snapshot, pages, compactions }: Props) {
             >
               {row.kind === "message" ? (
                 <Message
-                  sessionId={snapshot.id}
+                  sessionId={sessionId}
                   message={pages.get(row.index)}
                   next={pages.get(row.index + 1)}
                   previous={pages.get(row.index - 1)}
-                  summarised={row.index < cut}
+                  summarised={snapshot ? row.index < cut : pages.get(row.index)?.inView === false}
                 />
               ) : (
                 <CompactionRule
-                  sessionId={snapshot.id}
+                  sessionId={sessionId}
                   checkpoint={row.checkpoint}
-                  isActive={row.checkpoint.id === snapshot.compaction?.id}
-                  isBusy={snapshot.operation !== "idle" || snapshot.hasPendingSave}
+                  isActive={row.checkpoint.id === snapshot?.compaction?.id}
+                  isBusy={snapshot?.operation !== "idle" || snapshot.hasPendingSave}
                 />
               )}
             </div>
           );
         })}
         </div>
-        <LiveReply live={snapshot.live} />
+        {snapshot ? <LiveReply live={snapshot.live} /> : null}
       </OpenRows.Provider>
-      <Approvals snapshot={snapshot} />
-      <RunningCompaction snapshot={snapshot} />
-      {snapshot.outcome === "error" && snapshot.operation === "idle" ? (
-        <p className="notice" role="alert">
-          {snapshot.error}
-        </p>
-      ) : null}
-      {snapshot.outcome === "cancelled" && snapshot.operation === "idle" ? (
-        <p className="pale row-text">{t("timeline.cancelled")}</p>
+      {snapshot ? <Now snapshot={snapshot} /> : null}
+      </div>
+      </div>
+      {isAway ? (
+        <button
+          className="to-end"
+          onClick={() => {
+            follows.current = true;
+            toEnd();
+          }}
+        >
+          <span aria-hidden="true">↓</span> {t("timeline.latest")}
+        </button>
       ) : null}
     </div>
+  );
+}
+
+/** Stands where the first prompt will be. */
+function Empty() {
+  const { t } = useTranslation();
+  return (
+    <div className="empty">
+      <Mark size={36} />
+      <h2>{t("timeline.emptyTitle")}</h2>
+      <p className="pale">{t("timeline.empty")}</p>
+    </div>
+  );
+}
+
+/** What stands behind the history: what waits or runs, and how the last of it ended. */
+function Now({ snapshot }: { snapshot: Snapshot }) {
+  const { t } = useTranslation();
+  const isIdle = snapshot.operation === "idle";
+  return (
+    <>
+      <Approvals snapshot={snapshot} />
+      <RunningCompaction snapshot={snapshot} />
+      {isIdle && snapshot.outcome === "error" ? (
+        <p className="notice error" role="alert">
+          <strong>{t("timeline.failed")}</strong> {snapshot.error}
+        </p>
+      ) : null}
+      {isIdle && snapshot.outcome === "cancelled" ? (
+        <p className="pale row-text">{t("timeline.cancelled")}</p>
+      ) : null}
+    </>
   );
 }
 
