@@ -25,9 +25,8 @@ from palimpsest.formats.content import (
     content_of,
     text_of,
 )
-from palimpsest.transcripts.history import Built, HistoryBuilder, Origin
-from palimpsest.transcripts.jsonl import Entry, read_entries
-from palimpsest.transcripts.recording import Problem, RecordedCompaction, RecordingCounts
+from palimpsest.transcripts.history import Built, HistoryBuilder, Origin, read_lines
+from palimpsest.transcripts.recording import RecordedCompaction, RecordingCounts
 from palimpsest.transcripts.view import Writing
 
 if TYPE_CHECKING:
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from palimpsest.core.excerpt import Json
     from palimpsest.formats.content import Content, Record
     from palimpsest.transcripts.history import Outcome
+    from palimpsest.transcripts.jsonl import Entry
     from palimpsest.transcripts.view import KeptRecord
 
 FORMAT = "codex"
@@ -64,10 +64,7 @@ def read(path: Path) -> list[Built]:
 
 def load(path: Path) -> tuple[list[Entry], list[Built]]:
     """The lines of the file and its session."""
-    problems = list[Problem]()
-    entries = list(read_entries(path, problems))
-    builder = HistoryBuilder(path, [entry.line for entry in entries], has_lines=True)
-    builder.problems.extend(problems)
+    entries, builder = read_lines(path)
     values = [entry.value for entry in entries]
     taken_back = _taken_back(values)
     reader = _Reader(builder)

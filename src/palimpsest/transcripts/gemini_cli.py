@@ -24,9 +24,8 @@ from palimpsest.transcripts.gemini_parts import (
     said,
     text_of_part,
 )
-from palimpsest.transcripts.history import Built, HistoryBuilder, Origin
-from palimpsest.transcripts.jsonl import Entry, read_entries
-from palimpsest.transcripts.recording import Problem, RecordedCompaction, RecordingCounts
+from palimpsest.transcripts.history import Built, HistoryBuilder, Origin, read_lines
+from palimpsest.transcripts.recording import RecordedCompaction, RecordingCounts
 from palimpsest.transcripts.view import Writing
 
 if TYPE_CHECKING:
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from palimpsest.core.excerpt import Json
     from palimpsest.formats.content import Record
     from palimpsest.transcripts.history import Outcome
+    from palimpsest.transcripts.jsonl import Entry
     from palimpsest.transcripts.view import KeptRecord
 
 FORMAT = "gemini-cli"
@@ -57,10 +57,7 @@ def read(path: Path, document: Json) -> list[Built]:
 
 def load(path: Path) -> tuple[list[Entry], list[Built]]:
     """The lines of a file and its session: a later line of one id stands for the earlier one."""
-    problems = list[Problem]()
-    entries = list(read_entries(path, problems))
-    builder = HistoryBuilder(path, [entry.line for entry in entries], has_lines=True)
-    builder.problems.extend(problems)
+    entries, builder = read_lines(path)
     replaced = _replaced([entry.value for entry in entries])
     session_id = path.stem
     for index, (_, line) in enumerate(entries):

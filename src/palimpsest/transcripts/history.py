@@ -16,6 +16,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
+from palimpsest.transcripts.jsonl import read_entries
 from palimpsest.transcripts.recording import (
     Problem,
     RecordedCompaction,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from palimpsest.core.excerpt import Json
     from palimpsest.formats.content import Content
+    from palimpsest.transcripts.jsonl import Entry
 
 Outcome: TypeAlias = Literal["success", "failed", "denied", "interrupted", "retried"]
 
@@ -101,6 +103,19 @@ def named_apart(found: Sequence[Built]) -> Sequence[Built]:
         names.add(name)
         built.recording.session_id = name
     return found
+
+
+def read_lines(path: Path) -> tuple[list[Entry], HistoryBuilder]:
+    """The objects of a line file of one session, and the builder of its history.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    problems = list[Problem]()
+    entries = list(read_entries(path, problems))
+    builder = HistoryBuilder(path, [entry.line for entry in entries], has_lines=True)
+    builder.problems.extend(problems)
+    return entries, builder
 
 
 class HistoryBuilder:

@@ -18,9 +18,8 @@ from palimpsest.formats.content import (
 )
 from palimpsest.formats.openai_chat import reply_parts
 from palimpsest.transcripts import openai_chat
-from palimpsest.transcripts.history import Built, HistoryBuilder, Origin
-from palimpsest.transcripts.jsonl import Entry, read_entries
-from palimpsest.transcripts.recording import Problem, RecordedCompaction
+from palimpsest.transcripts.history import Built, HistoryBuilder, Origin, read_lines
+from palimpsest.transcripts.recording import RecordedCompaction
 from palimpsest.transcripts.view import Writing, kept_content
 
 if TYPE_CHECKING:
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from palimpsest.core.excerpt import Json
     from palimpsest.formats.content import Record
     from palimpsest.transcripts.history import Outcome
+    from palimpsest.transcripts.jsonl import Entry
     from palimpsest.transcripts.view import KeptRecord
 
 FORMAT = "kimi"
@@ -49,10 +49,7 @@ def read(path: Path) -> list[Built]:
 
 def load(path: Path) -> tuple[list[Entry], list[Built]]:
     """The lines of the file and its session."""
-    problems = list[Problem]()
-    entries = list(read_entries(path, problems))
-    builder = HistoryBuilder(path, [entry.line for entry in entries], has_lines=True)
-    builder.problems.extend(problems)
+    entries, builder = read_lines(path)
     system = _add(builder, entries)
     messages: list[Json] = [
         entry.value for entry in entries if not as_text(entry.value.get("role")).startswith("_")
