@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
+import pickle
 from typing import Any
 
 import pytest
@@ -17,7 +18,11 @@ from palimpsest.core.errors import (
     NothingToCompactError,
     UnknownCheckpointError,
 )
-from palimpsest.integrations.compactor import CompactedMessages, CompactorSettings
+from palimpsest.integrations.compactor import (
+    CompactedMessages,
+    CompactorSettings,
+    MessagesDoNotFitError,
+)
 from palimpsest.integrations.messages import (
     compact_messages,
     detect_dialect,
@@ -207,6 +212,35 @@ def test_a_model_may_write_the_summaries() -> None:
         )
     )
     assert "Mend everything." in json.dumps(compacted.messages)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_refusal_holds_what_was_done_before_it(dialect: str) -> None:
+    writer = ScriptedModel([Reply(text="## Goal\nMend everything.")] * 9, window=128_000)
+    summarizer = ModelSummarizer(model=writer)
+    history = whole(dialect, 12)
+    prompt = "x" * 300_000
+    large = {"parts": [{"text": prompt}]} if dialect == "google-contents" else {"content": prompt}
+    history += [*list(HISTORIES[dialect](12))[-1], {"role": "user", **large}]
+    with pytest.raises(MessagesDoNotFitError) as caught:
+        run_sync(compact_messages(history, limits=SMALL, summarizer=summarizer))
+    error = caught.value
+    assert error.receipt is not None
+    assert len(error.state.checkpoints) >= 1
+    generated = len(writer.requests)
+    assert generated >= 1
+
+    # A larger window takes the same messages up where they were left: nothing is paid for twice.
+    wide = LimitChoices(window=200_000, max_output=1_000)
+    state = CompactionState.load(json.loads(json.dumps(error.state.dump())))
+    again = run_sync(compact_messages(history, limits=wide, summarizer=summarizer, state=state))
+    assert "Mend everything." in json.dumps(again.messages)
+    assert (len(writer.requests), again.receipt) == (generated, None)
+    assert PROVIDER_RULES[dialect](again.messages) == []
+
+    told = pickle.loads(pickle.dumps(error))
+    assert (str(told), told.state) == (str(error), error.state)
+    assert error.code == "context_budget_exceeded"
 
 
 def test_events_tell_what_happens() -> None:

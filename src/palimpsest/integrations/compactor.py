@@ -16,7 +16,11 @@ from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models import Model
 
 from palimpsest.core.budget import Budget, Measure
-from palimpsest.core.errors import ForeignStateError, InvalidMessageError
+from palimpsest.core.errors import (
+    ContextBudgetExceededError,
+    ForeignStateError,
+    InvalidMessageError,
+)
 from palimpsest.core.estimate import compact_json, system_tokens, text_bytes, tools_tokens
 from palimpsest.core.excerpt import Json
 from palimpsest.core.outline import NO_PREFIX
@@ -87,6 +91,31 @@ class Overhead:
 NO_OVERHEAD = Overhead()
 
 
+class MessagesDoNotFitError(ContextBudgetExceededError):
+    """The messages do not fit, and nothing made them fit; what was done on the way stays.
+
+    Attributes:
+        state: to be handed over with the same messages and what follows them: summaries that
+            were saved, and outputs that were cleared, need not be made again.
+        receipt: of the newest compaction in this call; None where there was none.
+    """
+
+    def __init__(
+        self,
+        budget: Budget,
+        estimate_tokens: int,
+        estimate_bytes: int,
+        fixed_tokens: int,
+        cause: str | None,
+        state: CompactionState,
+        receipt: Receipt | None,
+    ) -> None:
+        super().__init__(budget, estimate_tokens, estimate_bytes, fixed_tokens, cause)
+        self.args = (*self.args, state, receipt)
+        self.state = state
+        self.receipt = receipt
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactorSettings:
     """Choices that stay the same from call to call.
@@ -142,11 +171,15 @@ class Compactor(Generic[MessageT]):
         Raises:
             InvalidMessageError: a message cannot be read, and why.
             ForeignStateError: the state belongs to another history, and where they differ.
-            ContextBudgetExceededError: the request does not fit and nothing made it fit.
+            MessagesDoNotFitError: the request does not fit and nothing made it fit; it holds the
+                state with what was done.
         """
         call = self._begin(messages, state or NEW, overhead, reported_tokens, overflow)
         call.take_in()
-        await preflight(call.engine, call.limits, overflow=overflow)
+        try:
+            await preflight(call.engine, call.limits, overflow=overflow)
+        except ContextBudgetExceededError as error:
+            raise call.refused(error) from error
         return call.finish()
 
     async def compact_now(
@@ -327,15 +360,24 @@ class _Call(Generic[MessageT]):
         rendering = Rendering(self._dialect, self._messages, self._scan.units)
         return CompactedMessages(
             messages=rendering.write(self.engine.dispatched, timeline.history),
-            state=replace(
-                self._state,
-                records=tuple(timeline.records),
-                meter=self.engine.meter,
-                counter=self.engine.counter,
-                sent_units=len(self._scan.units),
-                sent_fixed=self.limits.fixed,
-            ),
+            state=self._now(sent_units=len(self._scan.units)),
             receipt=self._receipt,
+        )
+
+    def refused(self, error: ContextBudgetExceededError) -> MessagesDoNotFitError:
+        """Give the refusal with the state: nothing was sent, so that no count can be of it."""
+        facts = (error.budget, error.estimate_tokens, error.estimate_bytes, error.fixed_tokens)
+        state = self._now(sent_units=0)
+        return MessagesDoNotFitError(*facts, error.cause, state, self._receipt)
+
+    def _now(self, *, sent_units: int) -> CompactionState:
+        return replace(
+            self._state,
+            records=tuple(self.engine.timeline.records),
+            meter=self.engine.meter,
+            counter=self.engine.counter,
+            sent_units=sent_units,
+            sent_fixed=self.limits.fixed,
         )
 
     def _emit(self, event: EngineEvent) -> None:

@@ -96,7 +96,8 @@ async def compact_messages(
     Raises:
         InvalidMessageError: a message cannot be read, and why.
         ForeignStateError: the state belongs to another history, and where they differ.
-        ContextBudgetExceededError: the request does not fit and nothing made it fit.
+        MessagesDoNotFitError: the request does not fit and nothing made it fit; it holds the
+            state with what was done.
     """
     settings = CompactorSettings(model=model, limits=limits, summarizer=summarizer)
     overhead = Overhead(system=cast("Any", system), tools=tools)
