@@ -148,16 +148,6 @@ async def test_the_filter_alone_tells_conversations_apart_and_streams() -> None:
     assert sum(event.kind == "pruned" for event in events) >= 2
 
 
-async def test_a_rejection_is_the_runners_to_tell() -> None:
-    rejected = ValueError("maximum context length is 2000 tokens")
-    model = ScriptedModel([{"error": rejected}])
-    session = CompactingSession(SQLiteSession("a"), CompactorSettings(limits=TINY))
-    with pytest.raises(ValueError, match="maximum context length"):
-        await Runner.run(
-            agent_of(model), "One.", session=session, run_config=session.run_config(QUIET)
-        )
-
-
 async def test_conversations_are_let_go_of() -> None:
     compaction = CompactionFilter()
     config = RunConfig(tracing_disabled=True, call_model_input_filter=compaction)

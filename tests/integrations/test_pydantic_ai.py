@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, RunContext
+from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ToolReturnPart
 from pydantic_ai.models.test import TestModel
 
@@ -16,7 +18,10 @@ from palimpsest.core.errors import ForeignStateError, InvalidSettingError
 from palimpsest.integrations.pydantic_ai import CompactingAgent, wrap
 from palimpsest.models.compacting import CompactingModel
 from palimpsest.models.limits import LimitChoices
+from palimpsest.models.seen import SeenRequest
 from palimpsest.testing import OVERFLOWS, Call, Reply, ScriptedModel
+from palimpsest.testing.provider_rules import PROVIDER_RULES, Violation
+from tests.models.wire import ModelMaker, Wire, anthropic, google, openai_chat, openai_responses
 
 pytestmark = pytest.mark.anyio
 
@@ -72,6 +77,34 @@ async def test_three_hundred_requests_fit_extend_each_other_and_lose_nothing() -
     assert max(request.tokens for request in model.requests) <= 16_000 - 1_000 - 800
     assert sum(event.kind == "compaction_end" for event in events) > 5
     assert outputs(history) == [f"t{turn}:" + "x" * 4_000 for turn in range(150)]
+    # Every third holds requests behind a prompt and behind results alike.
+    for provider in _PROVIDERS:
+        bodies = await on_the_wire(provider, model.requests[::3])
+        assert [violations(provider, body) for body in bodies] == [[]] * 100
+
+
+_PROVIDERS: dict[str, tuple[ModelMaker, str, str]] = {
+    "openai-chat": (openai_chat, "gpt-5", "messages"),
+    "openai-responses": (openai_responses, "gpt-5", "input"),
+    "anthropic-messages": (anthropic, "claude-x", "messages"),
+    "google-contents": (google, "gemini-2.5-pro", "contents"),
+}
+"""By dialect: the adapter, a model of it, and where its request holds the messages."""
+
+
+async def on_the_wire(provider: str, requests: Sequence[SeenRequest]) -> list[dict[str, Any]]:
+    """The bodies that the adapter of a provider sends for requests."""
+    wire = Wire()
+    make, name, _ = _PROVIDERS[provider]
+    adapter = make(wire, name, None)
+    for request in requests:
+        with pytest.raises(ModelHTTPError, match="enough"):
+            await adapter.request([*request.messages], request.settings, request.parameters)
+    return wire.sent
+
+
+def violations(provider: str, body: dict[str, Any]) -> list[Violation]:
+    return PROVIDER_RULES[provider](body[_PROVIDERS[provider][2]])
 
 
 async def test_old_outputs_are_cleared_in_the_view_only() -> None:
@@ -126,6 +159,19 @@ async def test_a_rejected_request_is_sent_once_more() -> None:
 class City(BaseModel):
     name: str
     country: str
+
+
+async def test_the_providers_count_is_learned_from() -> None:
+    compactions: list[int] = []
+    for ratio in (1.0, 3.0):
+        events: list[Any] = []
+        model = ScriptedModel(script(5, prose=300), window=16_000, count_ratio=ratio)
+        agent, history = wrapped(model, on_event=events.append), list[Any]()
+        for turn in range(5):
+            history = (await agent.run(f"part {turn}", message_history=history)).all_messages()
+        compactions.append(sum(event.kind == "compaction_end" for event in events))
+    as_estimated, three_times_as_large = compactions
+    assert (as_estimated, three_times_as_large > 0) == (0, True)
 
 
 async def test_structured_output_and_the_turns_behind_it() -> None:

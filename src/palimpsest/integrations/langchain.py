@@ -22,7 +22,6 @@ from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.types import Command
-from pydantic_ai.exceptions import ModelHTTPError
 
 from palimpsest.core.errors import ForeignStateError
 from palimpsest.formats.langchain import LangChainMessages
@@ -33,15 +32,13 @@ from palimpsest.integrations.compactor import (
     Overhead,
 )
 from palimpsest.integrations.messages import run_sync
-from palimpsest.models.overflow import Overflow, classify_overflow
+from palimpsest.models.overflow import Overflow, classify_rejection
 from palimpsest.models.state import NEW, CompactionState
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
 STATE_KEY = "palimpsest"
-
-_BAD_REQUEST = 400
 
 
 class CompactionAgentState(AgentState[Any]):
@@ -138,8 +135,7 @@ def _extended(
 
 def _overflow(error: ContextOverflowError) -> Overflow:
     """Read the numbers in a rejection where its wording is known."""
-    said = ModelHTTPError(status_code=_BAD_REQUEST, model_name="", body=str(error))
-    return classify_overflow(said) or Overflow()
+    return classify_rejection(str(error)) or Overflow()
 
 
 def _reported(messages: list[BaseMessage], state: CompactionState) -> int:

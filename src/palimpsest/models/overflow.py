@@ -48,6 +48,9 @@ class Overflow:
     unit: Unit = "tokens"
 
 
+_BAD_REQUEST = 400
+_TOO_MANY_REQUESTS = 429
+
 _N = r"(?P<{}>\d[\d,]*)"
 _WINDOW, _REQUEST = _N.format("window"), _N.format("request")
 
@@ -166,6 +169,19 @@ def classify_overflow(error: Exception) -> Overflow | None:
     if not isinstance(error, ModelAPIError) or isinstance(error, _OTHER_KINDS):
         return None
     return _read(error)
+
+
+def classify_rejection(body: object, status_code: int = _BAD_REQUEST) -> Overflow | None:
+    """Say the same of a failure that a library other than pydantic-ai tells.
+
+    Args:
+        body: of the provider's answer, or its text.
+        status_code: of the answer.
+    """
+    if status_code == _TOO_MANY_REQUESTS:
+        return None
+    said = ModelHTTPError(status_code=status_code, model_name="", body=body)
+    return classify_overflow(said)
 
 
 def silent_overflow(response: ModelResponse, window: int) -> bool:
