@@ -19,8 +19,9 @@ from palimpsest.models.limits import LimitChoices
 from palimpsest.session.agent_session import AgentSession
 from palimpsest.session.create import create_agent_session
 from palimpsest.session.manager import SessionManager
+from palimpsest.session.permissions import PermissionPreset
 from palimpsest.session.places import session_path
-from palimpsest.session.settings import PermissionPreset, SessionSettings
+from palimpsest.session.settings import SessionSettings
 from palimpsest.testing import Call, Reply, ScriptedModel
 from tests.session.waiting import until
 

@@ -20,7 +20,7 @@ from palimpsest.core.errors import InvalidSettingError, McpServerError, MissingE
 from palimpsest.session.agent_session import AgentSession
 from palimpsest.session.create import create_agent_session
 from palimpsest.session.mcp import McpServer
-from palimpsest.session.settings import PermissionPreset
+from palimpsest.session.permissions import PermissionPreset
 from palimpsest.testing import Reply, ScriptedModel
 from tests.session.mcp_program import respond
 from tests.session.test_create import call

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from palimpsest.core.errors import BrokenConfigError, InvalidSettingError
+from palimpsest.session.permissions import PermissionPreset, permission_preset
 from palimpsest.session.places import data_directory
-from palimpsest.session.settings import PermissionPreset, permission_preset
 
 FILE_NAME = "config.toml"
 

@@ -18,7 +18,8 @@ from palimpsest.session.agent_session import AgentSession
 from palimpsest.session.create import MODEL_VARIABLE, create_agent_session
 from palimpsest.session.finding import find_session
 from palimpsest.session.manager import SessionManager
-from palimpsest.session.settings import PermissionPreset, SessionSettings, permission_preset
+from palimpsest.session.permissions import PermissionPreset, permission_preset
+from palimpsest.session.settings import SessionSettings
 from palimpsest.session.skills import DirectorySkills
 
 SKILL_FOLDERS = (".palimpsest/skills", ".agents/skills", ".claude/skills")

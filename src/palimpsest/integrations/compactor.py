@@ -30,12 +30,13 @@ from palimpsest.formats.content import as_record, text_of
 from palimpsest.formats.dialect import Dialect, MessageT, Rendering, Scan
 from palimpsest.models.candidates import CandidateMaker
 from palimpsest.models.compaction import compact
-from palimpsest.models.engine import Engine, EngineSettings, Limits
+from palimpsest.models.engine import Engine, EngineSettings
 from palimpsest.models.engine_events import EngineEvent
 from palimpsest.models.history import History
 from palimpsest.models.limits import (
     NO_CHOICES,
     LimitChoices,
+    Limits,
     ModelLimits,
     model_limits,
     named_limits,

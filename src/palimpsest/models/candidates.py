@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from anyio import to_thread
 from pydantic_ai.messages import ModelResponse
@@ -27,13 +26,10 @@ from palimpsest.core.summary_input import SummaryRow, summary_row
 from palimpsest.core.view import View
 from palimpsest.formats.projection import project
 from palimpsest.formats.pydantic_ai import excerpts
+from palimpsest.models.limits import Limits
 from palimpsest.models.pricing import find_pricing
 from palimpsest.models.summarizer import GeneratedSummary, OnCall, Summarizer, SummaryJob
 from palimpsest.models.timeline import Timeline
-
-if TYPE_CHECKING:
-    from palimpsest.models.engine import Limits
-
 
 MANY_MESSAGES = 1_000
 """Facts of more messages than this are gathered in a thread: the first time after opening."""

@@ -27,13 +27,14 @@ from palimpsest.core.record_codec import JsonObject
 from palimpsest.core.records import Checkpoint, Record
 from palimpsest.models.candidates import CandidateMaker
 from palimpsest.models.cap import cap_request
-from palimpsest.models.engine import Engine, EngineSettings, Limits
+from palimpsest.models.engine import Engine, EngineSettings
 from palimpsest.models.engine_events import EngineEvent
 from palimpsest.models.engine_model import EngineModel, Outgoing, RequestLimits
 from palimpsest.models.history import History
 from palimpsest.models.limits import (
     NO_CHOICES,
     LimitChoices,
+    Limits,
     ModelLimits,
     model_limits,
     request_fixed_measure,

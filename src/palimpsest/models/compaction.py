@@ -13,8 +13,9 @@ from palimpsest.core.planning import Cut, NoCut
 from palimpsest.core.receipt import CompactionTrigger
 from palimpsest.core.records import Checkpoint
 from palimpsest.models.candidates import Candidate
-from palimpsest.models.engine import Engine, Limits
+from palimpsest.models.engine import Engine
 from palimpsest.models.engine_events import CompactionEnd, CompactionProgress, CompactionStart
+from palimpsest.models.limits import Limits
 
 
 class Compaction:

@@ -23,6 +23,7 @@ from palimpsest.core.view import Row
 from palimpsest.models.candidates import CandidateMaker
 from palimpsest.models.engine_events import EngineEvent, Pruned
 from palimpsest.models.finishing import finish
+from palimpsest.models.limits import Limits
 from palimpsest.models.summarizer import Summarizer
 from palimpsest.models.timeline import Timeline
 
@@ -47,19 +48,6 @@ class EngineSettings:
     policy: PolicySettings = field(default_factory=PolicySettings)
     pruning: PruningSettings | None = None
     prunes: bool = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What one request must keep to, and what it carries besides the view.
-
-    Attributes:
-        budget: limits of the request.
-        fixed: size of its system text and tools, uncalibrated.
-    """
-
-    budget: Budget
-    fixed: Measure
 
 
 class Engine:

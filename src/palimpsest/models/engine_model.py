@@ -21,7 +21,8 @@ from pydantic_ai.settings import ModelSettings
 
 from palimpsest.formats.encodable import encodable
 from palimpsest.formats.pydantic_ai import answers
-from palimpsest.models.engine import Engine, Limits
+from palimpsest.models.engine import Engine
+from palimpsest.models.limits import Limits
 from palimpsest.models.overflow import Overflow, classify_overflow
 from palimpsest.models.preflight import preflight
 

@@ -15,6 +15,7 @@ from palimpsest.core.budget import (
     DEFAULT_BYTE_LIMIT,
     DEFAULT_WINDOW_TOKENS,
     NOTHING,
+    Budget,
     Measure,
     default_max_output,
     require_positive_integer,
@@ -122,6 +123,19 @@ class ModelLimits:
         if max_output.tokens > window.tokens:
             max_output = window
         return replace(self, window=window, max_output=max_output)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one request must keep to, and what it carries besides the view.
+
+    Attributes:
+        budget: limits of the request.
+        fixed: size of its system text and tools, uncalibrated.
+    """
+
+    budget: Budget
+    fixed: Measure
 
 
 def model_limits(

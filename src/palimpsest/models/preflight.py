@@ -37,8 +37,9 @@ from palimpsest.core.trimming import trim_to
 from palimpsest.formats.pydantic_ai import output_text
 from palimpsest.models.candidates import Candidate
 from palimpsest.models.compaction import Compaction
-from palimpsest.models.engine import Engine, Limits
+from palimpsest.models.engine import Engine
 from palimpsest.models.engine_events import ContextBudget, Decision
+from palimpsest.models.limits import Limits
 from palimpsest.models.overflow import Overflow
 
 MOST_TRIMS = 8

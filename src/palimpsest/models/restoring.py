@@ -11,7 +11,8 @@ from palimpsest.core.budget import Measure
 from palimpsest.core.errors import UnknownCheckpointError
 from palimpsest.core.records import Restore
 from palimpsest.core.view import View
-from palimpsest.models.engine import Engine, Limits
+from palimpsest.models.engine import Engine
+from palimpsest.models.limits import Limits
 from palimpsest.models.timeline import Tail
 
 

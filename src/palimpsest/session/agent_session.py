@@ -35,8 +35,9 @@ from palimpsest.session.events import (
     SessionEvent,
 )
 from palimpsest.session.extensions import NO_EXTENSIONS, Extensions
+from palimpsest.session.permissions import PermissionPreset
 from palimpsest.session.running import OneAtATime
-from palimpsest.session.settings import PermissionPreset, SessionSettings
+from palimpsest.session.settings import SessionSettings
 from palimpsest.session.skills import skill_sources
 from palimpsest.session.state import (
     ActiveCheckpoint,

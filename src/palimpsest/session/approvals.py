@@ -10,7 +10,7 @@ from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, ToolApp
 
 from palimpsest.formats.encodable import encodable
 from palimpsest.session.events import ApprovalRequested, ApprovalResolved, SessionEvent
-from palimpsest.session.settings import PermissionPreset
+from palimpsest.session.permissions import PermissionPreset
 
 DENIED = "The person did not allow this call."
 

@@ -14,8 +14,8 @@ from pydantic_ai_harness.repo_context import RepoContext
 from pydantic_ai_harness.shell import Shell
 from pydantic_ai_harness.skills import Skills
 
+from palimpsest.session.permissions import PermissionPreset
 from palimpsest.session.sandbox import sandboxed_workspace
-from palimpsest.session.settings import PermissionPreset
 
 
 def coding_capabilities(

@@ -33,9 +33,10 @@ from palimpsest.session.environment import Environment
 from palimpsest.session.events import MessageEnd, MessageStart, RestoredView, SessionEvent
 from palimpsest.session.journal import Journal
 from palimpsest.session.model_side import ModelSide
+from palimpsest.session.permissions import PermissionPreset, permission_preset
 from palimpsest.session.prompt_run import PromptRun
 from palimpsest.session.resuming import accounts_of, timeline_of
-from palimpsest.session.settings import PermissionPreset, SessionSettings, permission_preset
+from palimpsest.session.settings import SessionSettings
 from palimpsest.session.skills import SkillLoader, snapshot
 from palimpsest.session.state import ActiveCompaction
 from palimpsest.session.store import HeaderChanges, Loaded, Store

@@ -23,8 +23,9 @@ from palimpsest.session.extensions import Extensions
 from palimpsest.session.guards import guard_capabilities
 from palimpsest.session.manager import SessionManager
 from palimpsest.session.mcp import McpServers
+from palimpsest.session.permissions import PermissionPreset
 from palimpsest.session.resuming import load_live
-from palimpsest.session.settings import PermissionPreset, SessionSettings
+from palimpsest.session.settings import SessionSettings
 from palimpsest.session.skills import DirectorySkills
 
 MODEL_VARIABLE = "PALIMPSEST_MODEL"

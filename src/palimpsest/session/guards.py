@@ -14,7 +14,7 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ApprovalRequiredToolset
 
 from palimpsest.session.approvals import Approvals
-from palimpsest.session.settings import PermissionPreset
+from palimpsest.session.permissions import PermissionPreset
 
 if TYPE_CHECKING:
     from pydantic_ai.capabilities.abstract import (

@@ -17,7 +17,7 @@ from palimpsest.core.errors import InvalidSettingError, McpServerError, MissingE
 if TYPE_CHECKING:
     from pydantic_ai.mcp import MCPToolset
 
-    from palimpsest.session.settings import PermissionPreset
+    from palimpsest.session.permissions import PermissionPreset
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,31}")
 

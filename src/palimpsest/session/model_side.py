@@ -9,11 +9,11 @@ from pydantic_ai.settings import ModelSettings
 
 from palimpsest.core.budget import Measure
 from palimpsest.models.cap import cap_request
-from palimpsest.models.engine import Limits
 from palimpsest.models.engine_model import Outgoing, RequestLimits
 from palimpsest.models.limits import (
     NO_OVERHEAD,
     LimitChoices,
+    Limits,
     ModelLimits,
     RequestOverhead,
     model_limits,

@@ -4,34 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from pydantic_ai.settings import ModelSettings
 
-from palimpsest.core.errors import InvalidSettingError
 from palimpsest.models.engine import EngineSettings
 from palimpsest.models.limits import NO_CHOICES, LimitChoices
 from palimpsest.models.summarizer import Summarizer
 from palimpsest.session.mcp import McpServer
-
-PermissionPreset: TypeAlias = Literal["read-only", "workspace-write", "full-access"]
-
-PRESETS: tuple[PermissionPreset, ...] = ("read-only", "workspace-write", "full-access")
-"""Every preset, the strictest first."""
-
-
-def permission_preset(name: str) -> PermissionPreset:
-    """Give the preset of a name; an empty one is ``workspace-write``.
-
-    Raises:
-        InvalidSettingError: there is no such preset.
-    """
-    if not name:
-        return "workspace-write"
-    for preset in PRESETS:
-        if name == preset:
-            return preset
-    raise InvalidSettingError("permission_preset", name, f"one of {', '.join(PRESETS)}")
+from palimpsest.session.permissions import PermissionPreset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

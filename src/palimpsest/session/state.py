@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from palimpsest.core.budget import Budget, Measure
 from palimpsest.core.wording import count
 from palimpsest.session.events import ApprovalRequested, Operation, Outcome
-from palimpsest.session.settings import PermissionPreset
+from palimpsest.session.permissions import PermissionPreset
 from palimpsest.session.totals import Totals
 
 

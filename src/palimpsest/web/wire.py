@@ -20,7 +20,7 @@ from pydantic.alias_generators import to_camel
 from palimpsest.core.receipt import Receipt
 from palimpsest.core.records import Checkpoint
 from palimpsest.session.events import ApprovalRequested, Operation, Outcome, SessionEvent
-from palimpsest.session.settings import PermissionPreset
+from palimpsest.session.permissions import PermissionPreset
 from palimpsest.session.state import ActiveCheckpoint, BudgetState
 from palimpsest.session.totals import Totals
 from palimpsest.web.live import Live

@@ -35,7 +35,7 @@ from palimpsest.cli.chat.status import status_line
 from palimpsest.cli.mentions import attachments, mention, mentioned_skills, pasted_media_path
 from palimpsest.core.errors import NothingToCompactError, PalimpsestError, SaveFailedError
 from palimpsest.session.events import ApprovalRequested, Operation, SessionEvent, Settled
-from palimpsest.session.settings import PRESETS
+from palimpsest.session.permissions import PRESETS
 
 LONGEST_REMEMBERED = 20_000
 """Characters of a line that is remembered whole; of a longer one, its pastes stay folded."""

@@ -18,7 +18,7 @@ from palimpsest.core.records import Checkpoint
 from palimpsest.core.wording import count
 from palimpsest.session.finding import find_session
 from palimpsest.session.manager import SessionManager
-from palimpsest.session.settings import permission_preset
+from palimpsest.session.permissions import permission_preset
 
 if TYPE_CHECKING:
     from palimpsest.cli.chat.chat import Chat
