@@ -14,7 +14,7 @@ from palimpsest.core.wording import count
 from palimpsest.lab.plain import one_line
 from palimpsest.session.doctor import export_messages
 from palimpsest.session.listing import Listed, ListedSession
-from palimpsest.session.words import excerpts_of, starts_turn
+from palimpsest.session.prompt_words import excerpts_of, starts_turn
 
 MATCHES_PER_SESSION = 5
 """Matches of one session that are printed; the rest are counted."""

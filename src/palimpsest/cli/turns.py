@@ -13,7 +13,7 @@ from palimpsest.core.receipt import Receipt
 from palimpsest.core.records import Checkpoint
 from palimpsest.lab.plain import one_line
 from palimpsest.session.listing import ListedSession
-from palimpsest.session.words import first_words, prompt_words, starts_turn
+from palimpsest.session.prompt_words import first_words, prompt_words, starts_turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

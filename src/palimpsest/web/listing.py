@@ -10,7 +10,7 @@ from palimpsest.core.errors import SessionNotFoundError
 from palimpsest.session.agent_session import AgentSession
 from palimpsest.session.host import SessionHost
 from palimpsest.session.listing import Listed
-from palimpsest.session.words import first_words
+from palimpsest.session.prompt_words import first_words
 from palimpsest.web.wire import SessionEntry, SessionList
 
 MOST_TITLE_CHARACTERS = 200

@@ -10,8 +10,9 @@ from pydantic_ai import messages as ai
 
 from palimpsest.core.outline import Position
 from palimpsest.core.records import ViewState
-from palimpsest.formats.pydantic_ai import AnyToolReturn, answers, tool_return_text
-from palimpsest.models.prompts import injected_parts, is_prompt, is_truncated
+from palimpsest.formats.pydantic_ai import AnyToolReturn, tool_return_text
+from palimpsest.models.prompts import injected_parts, is_truncated
+from palimpsest.session.prompt_words import starts_turn
 from palimpsest.web.wire import (
     CallPart,
     FilePart,
@@ -77,19 +78,13 @@ def _original(message: ai.ModelMessage, index: int, reading: Reading) -> Origina
     return Original(
         index=index,
         role="user" if reply is None else "assistant",
-        starts_turn=_starts_turn(message),
+        starts_turn=starts_turn(message),
         in_view=index >= reading.cut,
         truncated=is_truncated(message),
         timestamp=_milliseconds(message),
         input_tokens=0 if reply is None else reply.usage.input_tokens,
         parts=tuple(_parts(message, index, reading)),
     )
-
-
-def _starts_turn(message: ai.ModelMessage) -> bool:
-    said = is_prompt(message)
-    typed = not any(map(answers, message.parts)) if said is None else said
-    return typed and any(isinstance(part, ai.UserPromptPart) for part in message.parts)
 
 
 def _milliseconds(message: ai.ModelMessage) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
+from pydantic_ai.messages import ModelMessage, UserPromptPart
 
 from palimpsest.core.excerpt import Excerpt
 from palimpsest.formats.pydantic_ai import answers, part_excerpts
@@ -14,11 +14,9 @@ from palimpsest.session.doctor import export_messages
 
 def starts_turn(message: ModelMessage) -> bool:
     """Whether a message is the person's prompt."""
-    if not isinstance(message, ModelRequest) or any(map(answers, message.parts)):
-        return False
     said = is_prompt(message)
-    has_prompt = any(isinstance(part, UserPromptPart) for part in message.parts)
-    return has_prompt and said is not False
+    typed = not any(map(answers, message.parts)) if said is None else said
+    return typed and any(isinstance(part, UserPromptPart) for part in message.parts)
 
 
 def excerpts_of(message: ModelMessage) -> list[Excerpt]:
