@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -65,6 +67,14 @@ def test_atoms_of_arguments_come_from_string_leaves_in_order() -> None:
 
 def test_count_atoms_joins_spellings() -> None:
     assert count_atoms("./a/b.py a/b.py; other_one") == {"a/b.py": 2, "other_one": 1}
+
+
+def test_a_long_text_is_counted_in_pieces_of_whole_words() -> None:
+    words = ["src/app.py", "x" * 7, "other_one\n", "ends_with_\\n"]
+    text = " ".join(words * 60_000)
+    assert count_atoms(text) == dict(Counter(atoms(text)))
+    unbroken = "a_b/" * 600_000
+    assert count_atoms(f"{unbroken} c_d/e.py") == {"c_d/e.py": 1}
 
 
 _TEXT = st.text(alphabet=st.sampled_from("abXY01_-./\\@~: \n<中é"), max_size=80)

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from palimpsest.core.call_facts import LineRange, Todo
 from palimpsest.core.excerpt import (
@@ -23,8 +26,9 @@ from palimpsest.core.ledger import (
     Ledger,
     LedgerBuilder,
     Quote,
-    merge_lines,
+    add_lines,
 )
+from tests.soak.measuring import counted
 
 
 def step(
@@ -141,14 +145,44 @@ def test_a_snapshot_does_not_change() -> None:
         ([(1, 4), (5, 9)], [(1, 9)]),
         ([(1, 9), (3, 5)], [(1, 9)]),
         ([(3, None), (1, 2), (7, 9)], [(1, None)]),
-        ([], []),
+        ([(1, 2), (6, 7), (11, 12), (4, 9)], [(1, 2), (4, 9), (11, 12)]),
+        ([(1, 2), (4, 5), (3, 3)], [(1, 5)]),
     ],
 )
-def test_merge_lines(
+def test_lines_that_touch_become_one(
     ranges: list[tuple[int, int | None]], merged: list[tuple[int, int | None]]
 ) -> None:
-    lines = tuple(LineRange(first=first, last=last) for first, last in ranges)
-    assert merge_lines(lines) == tuple(LineRange(first=first, last=last) for first, last in merged)
+    assert merged_lines(ranges) == merged
+
+
+def merged_lines(ranges: list[tuple[int, int | None]]) -> list[tuple[int, int | None]]:
+    lines = list[LineRange]()
+    for first, last in ranges:
+        add_lines(lines, LineRange(first=first, last=last))
+    return [(item.first, item.last) for item in lines]
+
+
+@given(st.lists(st.tuples(st.integers(1, 60), st.integers(0, 6)), max_size=40))
+def test_merged_lines_are_those_that_were_named(spans: list[tuple[int, int]]) -> None:
+    merged = merged_lines([(first, first + more) for first, more in spans])
+    named = {line for first, more in spans for line in range(first, first + more + 1)}
+    held = [range(first, (last or first) + 1) for first, last in merged]
+    assert sorted(named) == [line for lines in held for line in lines]
+    assert all(after.start > before.stop for before, after in pairwise(held))
+
+
+def test_many_reads_of_one_file_cost_the_same_each() -> None:
+    def calls(reads: int) -> int:
+        builder = LedgerBuilder()
+        messages = [
+            step("Read", {"file_path": "a.py", "offset": 10 * n, "limit": 2}) for n in range(reads)
+        ]
+        with counted() as work:
+            for index, excerpts in enumerate(messages):
+                builder.add(index, excerpts)
+        return work.calls
+
+    assert calls(2_000) < 1.5 * 10 * calls(200)
 
 
 def test_rules_are_found_once_as_the_words_come() -> None:

@@ -10,6 +10,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from palimpsest.core.excerpt import Json
 
 MIN_ATOM_CHARS = 6
@@ -24,6 +26,8 @@ _LETTER = r"A-Za-z\u00C0-\u024F\u0370-\u052F"
 _TOKEN = re.compile(
     rf"\\[nrt]|</|[A-Za-z]:\\[{_LETTER}0-9_.\\~@-]+|[{_LETTER}0-9_./~@-]{{{MIN_ATOM_CHARS},}}"
 )
+_BREAK = re.compile(r"\s")
+_SLICE_CHARS = 1 << 20
 _EDGE = "-./~@\\"
 _PLAIN_WORD = re.compile(rf"[{_LETTER}]?[a-z]+|[-./~@\\]*")
 _DIGIT = re.compile(r"[0-9]")
@@ -57,11 +61,23 @@ def atoms(text: str) -> list[str]:
 
 def count_atoms(text: str) -> dict[str, int]:
     """Count the atoms of ``text``, in the order of their first occurrence."""
-    counts: dict[str, int] = {}
-    for token, times in Counter[str](_TOKEN.findall(text)).items():
+    tokens, counts = Counter[str](), dict[str, int]()
+    for start, end in _slices(text):
+        tokens.update(_TOKEN.findall(text, start, end))
+    for token, times in tokens.items():
         if atom := _as_atom(token):
             counts[atom] = counts.get(atom, 0) + times
     return counts
+
+
+def _slices(text: str) -> Iterator[tuple[int, int]]:
+    """Cut a text behind white space, which no token holds: a list of all tokens is many texts."""
+    start = 0
+    while start < len(text):
+        found = _BREAK.search(text, start + _SLICE_CHARS)
+        end = found.end() if found else len(text)
+        yield start, end
+        start = end
 
 
 def string_leaves(value: Json) -> list[str]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from palimpsest.core.excerpt import Json, ToolCall
 
 ToolKind: TypeAlias = Literal["read", "change", "run", "search", "plan", "other"]
+FileAction: TypeAlias = Literal["read", "changed"]
 TodoStatus: TypeAlias = Literal["completed", "in_progress", "pending", "blocked", "cancelled"]
 
 
@@ -32,7 +33,7 @@ class FileTouch:
     """A file that a call reads or changes; ``lines`` is empty where the call names none."""
 
     path: str
-    action: Literal["read", "changed"]
+    action: FileAction
     lines: tuple[LineRange, ...] = ()
 
 

@@ -5,12 +5,14 @@ The fold is incremental: what was added once is never read again, and a snapshot
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left, bisect_right
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from palimpsest.core.atoms import string_leaves
-from palimpsest.core.call_facts import CallFacts, LineRange, Todo, call_facts
+from palimpsest.core.call_facts import CallFacts, FileAction, LineRange, Todo, call_facts
 from palimpsest.core.identifiers import Identifier, IdentifierWeights
 from palimpsest.core.result_facts import ExitCode, ResultFacts, result_facts
 from palimpsest.core.rules import user_rules
@@ -35,7 +37,7 @@ class FileFact:
     """
 
     path: str
-    action: Literal["read", "changed"]
+    action: FileAction
     lines: tuple[LineRange, ...]
     message_index: int
     times: int
@@ -106,11 +108,29 @@ class Ledger:
 
 
 @dataclass(slots=True)
+class _FileUse:
+    """What the calls on one file come to so far; ``whole`` once one named no lines."""
+
+    lines: list[LineRange] = field(default_factory=list["LineRange"])
+    whole: bool = False
+    message_index: int = 0
+    times: int = 0
+
+    def add(self, message_index: int, lines: tuple[LineRange, ...]) -> None:
+        """Note one more call."""
+        self.whole = self.whole or not lines
+        for item in lines:
+            add_lines(self.lines, item)
+        self.message_index = message_index
+        self.times += 1
+
+
+@dataclass(slots=True)
 class LedgerBuilder:
     """Folds excerpts into a ledger, message by message, oldest first."""
 
-    _files: dict[tuple[str, str], FileFact] = field(
-        default_factory=dict[tuple[str, str], "FileFact"]
+    _files: dict[tuple[FileAction, str], _FileUse] = field(
+        default_factory=dict[tuple["FileAction", str], "_FileUse"]
     )
     _commands: dict[str, CommandFact] = field(default_factory=dict[str, "CommandFact"])
     _errors: dict[tuple[str, str], ErrorFact] = field(
@@ -147,7 +167,16 @@ class LedgerBuilder:
     def snapshot(self) -> Ledger:
         """Give what was folded so far; later additions do not change it."""
         return Ledger(
-            files=tuple(self._files.values()),
+            files=tuple(
+                FileFact(
+                    path=path,
+                    action=action,
+                    lines=() if use.whole else tuple(use.lines),
+                    message_index=use.message_index,
+                    times=use.times,
+                )
+                for (action, path), use in self._files.items()
+            ),
             commands=tuple(self._commands.values()),
             open_errors=tuple(self._errors.values()),
             todos=self._todos,
@@ -208,27 +237,24 @@ class LedgerBuilder:
 
     def _note_files(self, message_index: int, call: CallFacts) -> None:
         for touch in call.touches:
-            earlier = self._files.pop((touch.action, touch.path), None)
-            lines = touch.lines
-            if earlier is not None:
-                lines = merge_lines((*earlier.lines, *lines)) if lines and earlier.lines else ()
-            self._files[touch.action, touch.path] = FileFact(
-                path=touch.path,
-                action=touch.action,
-                lines=lines,
-                message_index=message_index,
-                times=1 if earlier is None else earlier.times + 1,
-            )
+            use = self._files.pop((touch.action, touch.path), None) or _FileUse()
+            self._files[touch.action, touch.path] = use
+            use.add(message_index, touch.lines)
 
 
-def merge_lines(lines: tuple[LineRange, ...]) -> tuple[LineRange, ...]:
-    """Merge ranges that touch or overlap; ascending."""
-    merged: list[LineRange] = []
-    for item in sorted(lines, key=lambda item: item.first):
-        last = merged[-1].last if merged else 0
-        if merged and (last is None or item.first <= last + 1):
-            end = None if last is None or item.last is None else max(last, item.last)
-            merged[-1] = LineRange(first=merged[-1].first, last=end)
-        else:
-            merged.append(item)
-    return tuple(merged)
+def add_lines(merged: list[LineRange], new: LineRange) -> None:
+    """Add a range to ascending ones of which none touches another; what touches becomes one.
+
+    Besides the list's own insertion the cost grows with the logarithm of its length.
+    """
+    start = bisect_left(merged, float(new.first - 1), key=_end)
+    stop = bisect_right(merged, _end(new) + 1, key=lambda item: item.first)
+    if touched := merged[start:stop]:
+        last = max(_end(new), _end(touched[-1]))
+        first = min(new.first, touched[0].first)
+        new = LineRange(first=first, last=None if last == math.inf else int(last))
+    merged[start:stop] = [new]
+
+
+def _end(item: LineRange) -> float:
+    return math.inf if item.last is None else item.last

@@ -47,7 +47,7 @@ def read_entries(
     with path.open("rb") as file:
         for number, raw in enumerate(islice(file, most_lines), start=1):
             line = raw.removeprefix(_BOM) if number == 1 else raw
-            if not line.strip():
+            if not line or line.isspace():
                 continue
             try:
                 value: Json = from_json(line)
