@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import json
 import os
 from pathlib import Path
@@ -129,3 +131,17 @@ def test_public_names() -> None:
     assert set(names) <= set(dir(palimpsest.transcripts))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = palimpsest.transcripts.nothing
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+@pytest.mark.parametrize("content", [claude_session(), "no recording"])
+def test_the_collector_is_left_as_it_was(tmp_path: Path, content: str, enabled: bool) -> None:
+    before = gc.isenabled()
+    path = write(tmp_path, content)
+    try:
+        (gc.enable if enabled else gc.disable)()
+        with contextlib.suppress(NotARecordingError):
+            list(read_recordings(path))
+        assert gc.isenabled() is enabled
+    finally:
+        (gc.enable if before else gc.disable)()
