@@ -28,7 +28,7 @@ from palimpsest.core.ledger import (
     Quote,
     add_lines,
 )
-from tests.soak.measuring import counted
+from tests.measuring import counted
 
 
 def step(

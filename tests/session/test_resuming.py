@@ -31,10 +31,10 @@ from palimpsest.session.store import Commit, HeaderChanges, Loaded, Store
 from palimpsest.session.totals import Counted, Totals
 from palimpsest.testing import Call, Reply
 from palimpsest.testing.faults import FailingStore, FaultyFiles
+from tests.measuring import counted
 from tests.session.builders import checkpoint, kill, turn
 from tests.session.doubles import RefusingSummarizer
 from tests.session.helpers import HEADER, Rig, rig, work
-from tests.soak.measuring import counted
 
 pytestmark = pytest.mark.anyio
 

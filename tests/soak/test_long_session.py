@@ -14,9 +14,9 @@ import pytest
 
 from palimpsest.session.opening import open_session_file
 from palimpsest.testing.faults import FaultyFiles
+from tests.measuring import counted, held_bytes
 from tests.scale import SEED, TURNS, sample
 from tests.soak.long_session import LongSession, said_in, view_bytes
-from tests.soak.measuring import counted, held_bytes
 
 pytestmark = pytest.mark.anyio
 

@@ -16,8 +16,8 @@ from palimpsest.session.host import SessionHost
 from palimpsest.session.manager import SessionManager
 from palimpsest.session.settings import SessionSettings
 from palimpsest.testing import Reply, ScriptedModel
+from tests.measuring import held_bytes
 from tests.scale import SESSIONS
-from tests.soak.measuring import held_bytes
 
 pytestmark = pytest.mark.anyio
 
