@@ -12,8 +12,11 @@ endif
 VERSION := $(shell $(PYTHON) -c 'import sys; print(*sys.version_info[:3], sep=".")' 2>/dev/null)
 BIN := .venv/bin
 READY := .venv/ready-$(VERSION)
+# One of the measured libraries asks for 3.12.
+BENCH_PYTHON ?= $(shell for name in python3.12 python3.13 $(PYTHON); do \
+	"$$name" -c '' 2>/dev/null && { echo "$$name"; exit; }; done)
 BENCH_BIN := .bench-venv/bin
-BENCH_READY := .bench-venv/ready-$(VERSION)
+BENCH_READY := .bench-venv/ready
 
 # A notice of the theme, not of ours.
 export NO_MKDOCS_2_WARNING := 1
@@ -104,9 +107,9 @@ $(READY): pyproject.toml constraints.txt
 		|| echo 'make: no small language model here; its tests will be skipped' >&2
 	@touch $@
 
-$(BENCH_READY): pyproject.toml constraints.txt
-	@echo "setting up .bench-venv with $(PYTHON) $(VERSION)"
-	$(PYTHON) -m venv --clear .bench-venv
+$(BENCH_READY): pyproject.toml bench/constraints.txt
+	@echo "setting up .bench-venv with $(BENCH_PYTHON)"
+	$(BENCH_PYTHON) -m venv --clear .bench-venv
 	$(BENCH_BIN)/python -m pip install -qq --upgrade -c constraints.txt pip
-	$(BENCH_BIN)/python -m pip install -qq -e . --group bench
+	$(BENCH_BIN)/python -m pip install -qq -c bench/constraints.txt -e . --group bench
 	@touch $@
