@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
-import pytest
-from pydantic_ai.messages import BinaryContent, ModelRequest, ToolReturnPart, UserPromptPart
+from dataclasses import replace
+from typing import Any
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic_ai.messages import (
+    BinaryContent,
+    ModelMessage,
+    ModelRequest,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+from palimpsest.core.outline import Outline, Position
+from palimpsest.core.records import ViewState
 from palimpsest.core.summary import summary_message_text
 from palimpsest.core.view import (
     REPAIR_TEXT,
@@ -15,8 +28,11 @@ from palimpsest.core.view import (
     RepairRow,
     SummaryRow,
     Trimmed,
+    View,
 )
-from palimpsest.formats.projection import EPOCH, project
+from palimpsest.formats.projection import EPOCH, Projection, project
+from palimpsest.formats.pydantic_ai import outline
+from tests.core.builders import checkpoint
 from tests.formats.messages import IMAGE, assistant, returns, user
 
 HISTORY = [
@@ -103,3 +119,56 @@ def test_a_repair_goes_before_what_is_hidden_next() -> None:
     hidden = MessageRow(index=2, edits=(Hidden(part=0), Hidden(part=1)))
     _, alone = project(HISTORY, [MessageRow(index=1), repair("a"), hidden])
     assert contents(alone) == [REPAIR_TEXT]
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.just("prompt"),
+        st.lists(st.sampled_from("abc"), max_size=3, unique=True),
+        st.tuples(st.sampled_from("abc")),
+        st.tuples(st.sampled_from("abc"), st.sampled_from("abc")),
+    ),
+    max_size=24,
+)
+"""A prompt, a reply that calls some tools, or results of one or two calls, asked for or not."""
+
+
+def taken(step: str | list[str] | tuple[str, ...]) -> ModelMessage:
+    if isinstance(step, str):
+        return user(step)
+    if isinstance(step, list):
+        return assistant("so", *((call, "read", {}) for call in step))
+    return returns(*((call, "read", f"the {call}") for call in step))
+
+
+@given(before=STEPS, after=STEPS, cleared=st.sets(st.integers(0, 20)), cuts=st.booleans())
+def test_a_growing_view_shows_what_a_new_one_would(
+    before: list[Any], after: list[Any], cleared: set[int], cuts: bool
+) -> None:
+    history = [taken(step) for step in before]
+    measured = Outline([outline(message) for message in history])
+    outputs = [at for number, at in enumerate(measured.outputs) if number in cleared]
+    state = ViewState(cleared=dict.fromkeys(outputs, "[cleared]"))
+    if cuts and measured.turn_starts:
+        state = replace(state, checkpoint=checkpoint(measured.turn_starts[-1]))
+    growing, projection = View(measured, state), Projection()
+    for step in [None, *after]:
+        if step is not None:
+            history.append(taken(step))
+            measured.append(outline(history[-1]))
+        anew = View(measured, state)
+        assert growing.rows() == anew.rows()
+        assert projection.messages(history, growing) == project(history, anew.rows())
+
+
+def test_what_was_projected_is_not_projected_again() -> None:
+    history = [taken(step) for step in ("prompt", ["a"], ("a",), ["b"])]
+    measured = Outline([outline(message) for message in history])
+    view = View(measured, ViewState(cleared={Position(2, 0): "[cleared]"}))
+    projection = Projection()
+    before = projection.messages(history, view)
+    history.append(taken(("b",)))
+    measured.append(outline(history[-1]))
+    after = projection.messages(history, view)
+    assert [message is again for message, again in zip(before, after, strict=False)] == [True] * 4
+    assert len(after) == 5

@@ -123,6 +123,9 @@ class View:
         self._mended_at = 0
         self._mended: list[int] = []
         self._mended_tokens, self._mended_bytes = [0], [0]
+        self._settled = list(self._head_rows())
+        self._settled_stop = self.cut
+        self._settled_repairs: list[Position] = []
 
     def _place(self, checkpoint: Checkpoint) -> None:
         self.cut = checkpoint.first_kept_message_index
@@ -228,29 +231,54 @@ class View:
         """Count the cleared and trimmed parts at ``first <= position <= last``."""
         return bisect_right(self._edited, last) - bisect_left(self._edited, first)
 
-    def rows(self) -> Iterator[Row]:
-        """Yield the view's rows, first to last.
+    def rows(self) -> list[Row]:
+        """Give the view's rows, first to last; costs what was added since the last time.
 
         Order: lasting parts of the summarised prefix, the summary, the user message of a split
         turn, then the kept messages. A repair follows the message whose call it answers.
         """
+        return [*self.settled_rows(), *self.newest_rows()]
+
+    def settled_rows(self) -> list[Row]:
+        """Give the rows of all messages but the newest: the same list each time, ever longer.
+
+        It is another list once a call got its result late, or was left without one: repairs among
+        the rows that stood here came or went.
+        """
+        stop, unanswered = max(self.cut, len(self.outline) - 1), self.unanswered()
+        if [call for call in unanswered if call.message < self._settled_stop] != (
+            self._settled_repairs
+        ):
+            self._settled, self._settled_stop = list(self._head_rows()), self.cut
+        self._settled += self._rows_between(self._settled_stop, stop)
+        self._settled_stop, self._settled_repairs = stop, unanswered
+        return self._settled
+
+    def newest_rows(self) -> list[Row]:
+        """Give what stands behind the settled rows: the newest message, or nothing."""
+        return list(self._rows_between(max(self.cut, len(self.outline) - 1), len(self.outline)))
+
+    def _head_rows(self) -> Iterator[Row]:
         checkpoint = self.state.checkpoint
-        if checkpoint is not None:
-            for folded in self._folded_rows():
-                yield folded
-                yield from self._folded_repairs(folded)
-            yield SummaryRow(
-                checkpoint=checkpoint.id, summarised_before=self.cut, text=checkpoint.summary
-            )
-            if self.prompt_index is not None:
-                yield MessageRow(index=self.prompt_index)
+        if checkpoint is None:
+            return
+        for folded in self._folded_rows():
+            yield folded
+            yield from self._folded_repairs(folded)
+        yield SummaryRow(
+            checkpoint=checkpoint.id, summarised_before=self.cut, text=checkpoint.summary
+        )
+        if self.prompt_index is not None:
+            yield MessageRow(index=self.prompt_index)
+
+    def _rows_between(self, start: int, stop: int) -> Iterator[Row]:
         repairs: dict[int, list[RepairRow]] = {}
         for call in self.unanswered():
             part = self.outline.part(call)
             row = RepairRow(index=call.message, call_id=part.call_id, tool_name=part.tool_name)
             repairs.setdefault(call.message, []).append(row)
-        edits = self._edits()
-        for index in range(self.cut, len(self.outline)):
+        edits = self._edits_between(start, stop)
+        for index in range(start, stop):
             yield MessageRow(index=index, edits=tuple(edits.get(index, ())))
             yield from repairs.get(index, ())
 
@@ -276,13 +304,14 @@ class View:
             if call < at.message < self.cut and self.outline.part(at).kind == "tool_return"
         )
 
-    def _edits(self) -> dict[int, list[Edit]]:
-        orphans = {at for at in self._unasked() if at.message >= self.cut}
+    def _edits_between(self, start: int, stop: int) -> dict[int, list[Edit]]:
+        orphans = {at for at in self._unasked() if start <= at.message < stop}
+        first = bisect_left(self._edited, Position(start, 0))
+        last = bisect_left(self._edited, Position(stop, 0))
         edits: dict[int, list[Edit]] = {}
-        for position in sorted({*self._edited, *orphans}):
-            if position.message >= self.cut:
-                edit = Hidden(part=position.part) if position in orphans else self._edit(position)
-                edits.setdefault(position.message, []).append(edit)
+        for position in sorted({*self._edited[first:last], *orphans}):
+            edit = Hidden(part=position.part) if position in orphans else self._edit(position)
+            edits.setdefault(position.message, []).append(edit)
         return edits
 
     def _edit(self, position: Position) -> Edit:

@@ -27,6 +27,7 @@ from palimpsest.core.view import (
     Row,
     SummaryRow,
     Trimmed,
+    View,
 )
 from palimpsest.formats.pydantic_ai import answers, tool_return_text
 
@@ -41,21 +42,60 @@ def project(messages: Sequence[ModelMessage], rows: Iterable[Row]) -> list[Model
         messages: the whole history; a row's index points into it.
         rows: the view's rows. Untouched messages are passed on as they are, not copied.
     """
-    shown: list[ModelMessage] = []
-    repairs: list[ToolReturnPart[str]] = []
+    shown = _Shown()
     for row in rows:
+        shown.add(messages, row)
+    return shown.messages
+
+
+class Projection:
+    """The messages of a growing view; what was projected once is not projected again."""
+
+    def __init__(self) -> None:
+        self._rows: list[Row] = []
+        self._count = 0
+        self._shown = _Shown()
+
+    def messages(self, history: Sequence[ModelMessage], view: View) -> list[ModelMessage]:
+        """Give the messages of a view, as ``project`` does.
+
+        Args:
+            history: the whole history; the same as before, or longer, while the view is the same.
+            view: another one begins anew.
+        """
+        settled = view.settled_rows()
+        if settled is not self._rows:
+            self._rows, self._count, self._shown = settled, 0, _Shown()
+        for row in settled[self._count :]:
+            self._shown.add(history, row)
+        self._count = len(settled)
+        shown = _Shown(list(self._shown.messages), self._shown.repairs)
+        for row in view.newest_rows():
+            shown.add(history, row)
+        return shown.messages
+
+
+@dataclasses.dataclass(slots=True)
+class _Shown:
+    """Messages that rows add up to, and stand-in results for the message that comes next."""
+
+    messages: list[ModelMessage] = dataclasses.field(default_factory=list[ModelMessage])
+    repairs: list[ToolReturnPart[str]] = dataclasses.field(
+        default_factory=list[ToolReturnPart[str]]
+    )
+
+    def add(self, history: Sequence[ModelMessage], row: Row) -> None:
         if isinstance(row, RepairRow):
-            repairs.append(_repair(row))
-            continue
-        message = _shown(messages, row)
-        if repairs and any(map(answers, message.parts)):
-            message = _replaced(message, [*repairs, *message.parts])
-        elif repairs:
-            shown.append(ModelRequest(parts=repairs, timestamp=EPOCH))
-        repairs = []
+            self.repairs = [*self.repairs, _repair(row)]
+            return
+        message = _shown(history, row)
+        if self.repairs and any(map(answers, message.parts)):
+            message = _replaced(message, [*self.repairs, *message.parts])
+        elif self.repairs:
+            self.messages.append(ModelRequest(parts=self.repairs, timestamp=EPOCH))
+        self.repairs = []
         if message.parts:
-            shown.append(message)
-    return shown
+            self.messages.append(message)
 
 
 def summary_message(summary: str) -> ModelRequest:

@@ -13,7 +13,7 @@ from palimpsest.core.outline import NO_PREFIX, MessageOutline, Outline, Prefix
 from palimpsest.core.record_checks import check_record
 from palimpsest.core.records import Checkpoint, Record, ViewState, fold_records
 from palimpsest.core.view import View
-from palimpsest.formats.projection import project
+from palimpsest.formats.projection import Projection
 from palimpsest.formats.pydantic_ai import excerpts, outline
 from palimpsest.models.history import History
 from palimpsest.models.prompts import injected_parts, is_prompt
@@ -78,6 +78,7 @@ class Timeline:
         self.history, self.outline = tail.history, tail.outline
         self.records: list[Record] = list(records)
         self.view = View(self.outline, fold_records(self.records))
+        self._projection = Projection()
         self._ledger = LedgerBuilder()
         self.ledger_count = 0
 
@@ -133,8 +134,8 @@ class Timeline:
         return self.view.state.after(record, self.checkpoints)
 
     def messages(self) -> list[ModelMessage]:
-        """Give the view's messages; the same history and records give the same ones."""
-        return project(self.history, self.view.rows())
+        """Give the view's messages; going on after a step costs that step."""
+        return self._projection.messages(self.history, self.view)
 
     def excerpts_between(self, start: int, stop: int) -> list[list[Excerpt]]:
         """Read the messages ``start <= index < stop`` as excerpts, one list a message."""
