@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from palimpsest.core.budget import Measure
 from palimpsest.core.calibration import Calibration, Meter
 from palimpsest.core.outline import MessageOutline, Part, Position
@@ -228,3 +230,16 @@ def test_calibration_can_be_turned_off() -> None:
     off = Meter(enabled=False)
     assert off.after_reply(view, FIXED, message_count=1, reported_tokens=999) == off
     assert Meter().after_reply(view, FIXED, message_count=1, reported_tokens=0) == Meter()
+
+
+@pytest.mark.parametrize(("reported", "learns"), [(549, False), (550, True), (20, False)])
+def test_a_count_that_cannot_be_all_of_the_request_teaches_nothing(
+    reported: int, learns: bool
+) -> None:
+    outline = outline_of([prompt(1000)])
+    view = View(outline, FULL)
+    meter = Meter().after_reply(view, FIXED, message_count=1, reported_tokens=1100)
+    outline.append(reply(0))
+    again = meter.after_reply(view, FIXED, message_count=2, reported_tokens=reported)
+    assert (again != meter) is learns
+    assert (again.pressure(view, FIXED).tokens >= 1100) is not learns

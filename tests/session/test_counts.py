@@ -110,7 +110,7 @@ def open_and_load(one: Grown) -> None:
 
 OPERATIONS: list[tuple[str, Callable[[Grown], object], int]] = [
     ("preflight", lambda one: run(preflight(one.engine, LIMITS)), 450),
-    ("project the view", lambda one: one.engine.dispatch(), 80),
+    ("project the view", lambda one: one.engine.dispatch(), 300),
     ("measure a step", take_a_step, 110),
     ("plan the clearing at a prompt", lambda one: one.engine.plan_clearing(LIMITS.budget), 110),
     (
@@ -153,5 +153,5 @@ def test_a_step_in_a_long_turn_costs_that_step() -> None:
         with counted() as counting:
             assert len(engine.dispatch()) == count + len(STEP)
         calls.append(counting.calls)
-    assert max(calls) <= 100
+    assert max(calls) <= 600
     assert max(calls) <= min(calls) + 5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -324,3 +325,19 @@ async def test_fixed_overhead_above_the_trigger_does_not_loop() -> None:
     await ask(found, range(8))
     assert len(found.model.requests) == 8
     assert len(summarizer.jobs) <= 8
+
+
+async def test_a_task_takes_as_many_steps_as_it_takes() -> None:
+    steps = [read(f"{number}.py", 3_000) for number in range(120)]
+    found = await rig([*steps, Reply(text="Done.")])
+    assert await found.session.prompt("Read all of it.") == "Done."
+    assert len(found.model.requests) == 121
+
+
+async def test_counts_that_leave_out_what_was_cached_hide_no_pressure() -> None:
+    cached = [
+        replace(answer, usage=RequestUsage(input_tokens=40)) for answer in answers(*[3_000] * 6)
+    ]
+    found = await rig(cached)
+    await ask(found, range(6))
+    assert decisions(found).count("compacted") >= 1

@@ -83,12 +83,15 @@ class Meter:
             view: the view that was sent.
             fixed: size of the system text and tools that were sent, uncalibrated.
             message_count: messages the history had when the request was sent.
-            reported_tokens: the provider's input count; zero or less teaches nothing.
+            reported_tokens: the provider's input count. Less than half of the estimate cannot be
+                all of the request (servers leave out what they had cached), and teaches nothing.
         """
         if not self.enabled or reported_tokens <= 0:
             return self
         since = view.measure_between(message_count, len(view.outline)).tokens
         estimated = view.measure().tokens - since + fixed.tokens
+        if reported_tokens < LOWEST_RATIO * estimated:
+            return self
         return replace(
             self,
             calibration=self.calibration.observe(

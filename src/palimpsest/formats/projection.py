@@ -29,6 +29,7 @@ from palimpsest.core.view import (
     Trimmed,
     View,
 )
+from palimpsest.formats.encodable import encodable
 from palimpsest.formats.pydantic_ai import answers, tool_return_text
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -40,7 +41,8 @@ def project(messages: Sequence[ModelMessage], rows: Iterable[Row]) -> list[Model
 
     Args:
         messages: the whole history; a row's index points into it.
-        rows: the view's rows. Untouched messages are passed on as they are, not copied.
+        rows: the view's rows. Untouched messages are passed on as they are, not copied; text that
+            could not be sent is replaced, see ``encodable``, and the history keeps it.
     """
     shown = _Shown()
     for row in rows:
@@ -95,7 +97,7 @@ class _Shown:
             self.messages.append(ModelRequest(parts=self.repairs, timestamp=EPOCH))
         self.repairs = []
         if message.parts:
-            self.messages.append(message)
+            self.messages.append(encodable(message))
 
 
 def summary_message(summary: str) -> ModelRequest:

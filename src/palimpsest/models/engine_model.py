@@ -172,8 +172,6 @@ class EngineModel(WrapperModel):
 def sendable(view: Sequence[ModelMessage], received: ModelMessage) -> list[ModelMessage]:
     """Join requests that follow each other, and carry the instructions of the received one.
 
-    Text that could not be sent is replaced, see ``encodable``; the history keeps it as it is.
-
     Args:
         view: the view's messages.
         received: last message that the agent handed over; it holds this request's instructions.
@@ -188,8 +186,8 @@ def sendable(view: Sequence[ModelMessage], received: ModelMessage) -> list[Model
             joined.append(message)
     last = joined[-1] if joined else None
     if isinstance(last, ModelRequest) and isinstance(received, ModelRequest):
-        joined[-1] = dataclasses.replace(last, instructions=received.instructions)
-    return [encodable(message) for message in joined]
+        joined[-1] = encodable(dataclasses.replace(last, instructions=received.instructions))
+    return joined
 
 
 def _results_first(part: ModelRequestPart) -> bool:

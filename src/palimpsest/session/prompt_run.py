@@ -33,6 +33,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import Model
 from pydantic_ai.result import AgentStream
+from pydantic_ai.usage import UsageLimits
 from pydantic_graph import End
 
 from palimpsest.core.view import REPAIR_TEXT
@@ -58,6 +59,9 @@ _DELTAS = (
     ModelSettingsDeltaPart,
     ToolAvailabilityDeltaPart,
 )
+
+_NO_LIMITS = UsageLimits(request_limit=None)
+"""A task takes as many steps as it takes: compaction is there so that none is the last."""
 
 
 class PromptRun:
@@ -89,7 +93,8 @@ class PromptRun:
     async def run(self, agent: Agent[None, str], model: Model) -> str:
         """Run until the model answers without calling a tool; give that answer."""
         tail = self._timeline.history[self._timeline.view.cut :]
-        async with agent.iter(None, message_history=tail, model=model) as run:
+        run_of = agent.iter(None, message_history=tail, model=model, usage_limits=_NO_LIMITS)
+        async with run_of as run:
             self._run = run
             node = run.next_node
             while not isinstance(node, End):
