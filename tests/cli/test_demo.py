@@ -131,7 +131,7 @@ def test_what_is_missing_is_named_and_nothing_is_left_behind(tmp_path: Path) -> 
     assert done.returncode == 2
     assert done.stderr == (
         "palimpsest: A coding agent needs an optional package: "
-        "pip install 'palimpsest-ai[agent]'.\n"
+        "pip install 'palimpsest-ai[agent]' (in a checkout: '.[agent]').\n"
     )
 
 

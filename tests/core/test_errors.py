@@ -195,7 +195,8 @@ def test_codes_are_unique() -> None:
             MissingExtraError("The provider 'groq'", "palimpsest-ai[groq]"),
             UsageError,
             2,
-            "The provider 'groq' needs an optional package: pip install 'palimpsest-ai[groq]'.",
+            "The provider 'groq' needs an optional package: pip install 'palimpsest-ai[groq]' "
+            "(in a checkout: '.[groq]').",
         ),
         (
             McpServerError("files", "No such file."),

@@ -221,7 +221,9 @@ class MissingExtraError(UsageError):
         self.requirement = requirement
 
     def __str__(self) -> str:
-        return f"{self.needed_by} needs an optional package: pip install '{self.requirement}'."
+        needs = f"{self.needed_by} needs an optional package: pip install '{self.requirement}'"
+        own, _, extra = self.requirement.partition("[")
+        return f"{needs} (in a checkout: '.[{extra}')." if own == "palimpsest-ai" else f"{needs}."
 
 
 class BrokenConfigError(UsageError):
