@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 
 from palimpsest.cli.main import app
 from palimpsest.cli.replay_text import Summary, print_summary
-from palimpsest.core.errors import NotARecordingError, UsageError
+from palimpsest.core.errors import MissingExtraError, NotARecordingError, UsageError
 from palimpsest.lab.replay import replay
 from tests.lab.recordings import prompt, recording, says, words
 from tests.transcripts.test_shared_recordings import table_of
@@ -111,6 +111,35 @@ def test_processes_change_nothing(tmp_path: Path) -> None:
     for number in range(5):
         (tmp_path / f"{number}.json").write_text(a_session(number + 1))
     assert run(tmp_path, "--json", "--jobs", "2").stdout == run(tmp_path, "--json").stdout
+
+
+def test_figures_in_a_folder_and_the_same_answer_again(session: Path, tmp_path: Path) -> None:
+    (tmp_path / "b.json").write_text(a_session(3, model="claude-sonnet-4-5"))
+    folder = tmp_path / "figures"
+    plain = run(tmp_path).stdout
+    for _ in range(2):
+        done = run(tmp_path, "--parquet", folder)
+        assert (done.exit_code, done.stderr) == (0, "")
+        assert done.stdout.startswith(plain)
+        assert done.stdout.endswith(f"The figures, a row for each session and policy: {folder}\n")
+    assert [path.name for path in folder.glob("*.parquet")] == ["part-000001.parquet"]
+    assert run(session, "--parquet", folder, "--json").exit_code == 2
+    assert run(session, "--parquet", folder, "--html", tmp_path / "a.html").exit_code == 2
+    assert isinstance(run(session, "--parquet", folder).exception, UsageError)  # b.json is missing
+
+
+def test_what_is_missing_for_a_corpus_is_said(
+    session: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("palimpsest.lab.corpus", "palimpsest.lab.parts", "palimpsest.lab.cluster"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    for option, value in (("parquet", tmp_path / "figures"), ("scheduler", "tcp://127.0.0.1:1")):
+        error = run(session, f"--{option}", value).exception
+        assert isinstance(error, MissingExtraError)
+        assert "pip install 'palimpsest-ai[" in str(error)
+    assert run(session, "--scheduler", "tcp://127.0.0.1:1", "--jobs", "2").exit_code == 2
 
 
 def test_the_page_is_written_beside_either_output(session: Path, tmp_path: Path) -> None:

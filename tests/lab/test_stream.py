@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from palimpsest.core.errors import InvalidSettingError, NotARecordingError, WorkerLostError
+from palimpsest.lab.places import Here, Place, Processes
 from palimpsest.lab.replay import ReplaySettings
 from palimpsest.lab.results import SessionReplay
-from palimpsest.lab.stream import StreamSettings, replay_files
+from palimpsest.lab.stream import StreamSettings, replay_files, whole
 from palimpsest.transcripts.read import FoundPath
 
 
@@ -31,6 +32,10 @@ def found_in(folder: Path, count: int) -> list[FoundPath]:
     ]
 
 
+def place(jobs: int) -> Place:
+    return Here() if jobs == 1 else Processes(jobs=jobs)
+
+
 def _live() -> int:
     gc.collect()
     return sum(type(item) is SessionReplay for item in gc.get_objects())
@@ -44,7 +49,9 @@ def test_one_session_is_alive_at_a_time(tmp_path: Path) -> None:
     files = found_in(tmp_path, 20)
     before = _live()
     alive = list[int]()
-    for session in replay_files(files, StreamSettings(), on_skipped=ignore, on_file=ignore):
+    for session in replay_files(
+        files, StreamSettings(), keep=whole, on_skipped=ignore, on_file=ignore
+    ):
         alive.append(_live() - before)
         del session
     assert alive == [1] * 20
@@ -53,13 +60,17 @@ def test_one_session_is_alive_at_a_time(tmp_path: Path) -> None:
 
 def test_nothing_is_read_before_it_is_asked_for(tmp_path: Path) -> None:
     files = found_in(tmp_path, 3)
-    sessions = replay_files(files, StreamSettings(), on_skipped=ignore, on_file=ignore)
+    sessions = replay_files(files, StreamSettings(), keep=whole, on_skipped=ignore, on_file=ignore)
     next(sessions)
     files[1].path.unlink()
     with pytest.raises(NotARecordingError):
         list(
             replay_files(
-                [files[1]._replace(named=True)], StreamSettings(), on_skipped=ignore, on_file=ignore
+                [files[1]._replace(named=True)],
+                StreamSettings(),
+                keep=whole,
+                on_skipped=ignore,
+                on_file=ignore,
             )
         )
     sessions.close()  # type: ignore[attr-defined]
@@ -73,7 +84,8 @@ def test_results_come_in_order_and_what_is_none_is_skipped(tmp_path: Path, jobs:
     sessions = list(
         replay_files(
             files,
-            StreamSettings(jobs=jobs),
+            StreamSettings(place=place(jobs)),
+            keep=whole,
             on_skipped=lambda error: skipped.append(error.path),
             on_file=lambda found: done.append(found.path),
         )
@@ -88,16 +100,30 @@ def test_results_come_in_order_and_what_is_none_is_skipped(tmp_path: Path, jobs:
 def test_errors_reach_the_caller(tmp_path: Path, jobs: int) -> None:
     named = FoundPath(tmp_path / "none.json", named=True)
     with pytest.raises(NotARecordingError):
-        list(replay_files([named], StreamSettings(jobs=jobs), on_skipped=ignore, on_file=ignore))
-    settings = StreamSettings(jobs=jobs, replay=ReplaySettings(window=0))
+        list(
+            replay_files(
+                [named],
+                StreamSettings(place=place(jobs)),
+                keep=whole,
+                on_skipped=ignore,
+                on_file=ignore,
+            )
+        )
+    settings = StreamSettings(place=place(jobs), replay=ReplaySettings(window=0))
     with pytest.raises(InvalidSettingError):
-        list(replay_files(found_in(tmp_path, 1), settings, on_skipped=ignore, on_file=ignore))
+        list(
+            replay_files(
+                found_in(tmp_path, 1), settings, keep=whole, on_skipped=ignore, on_file=ignore
+            )
+        )
     assert multiprocessing.active_children() == []
 
 
 def test_stopping_early_leaves_no_process_behind(tmp_path: Path) -> None:
     files = found_in(tmp_path, 30)
-    sessions = replay_files(files, StreamSettings(jobs=2), on_skipped=ignore, on_file=ignore)
+    sessions = replay_files(
+        files, StreamSettings(place=place(2)), keep=whole, on_skipped=ignore, on_file=ignore
+    )
     next(sessions)
     sessions.close()  # type: ignore[attr-defined]
     assert multiprocessing.active_children() == []
@@ -105,7 +131,9 @@ def test_stopping_early_leaves_no_process_behind(tmp_path: Path) -> None:
 
 def test_a_process_that_dies_is_an_error_of_ours(tmp_path: Path) -> None:
     files = found_in(tmp_path, 30)
-    sessions = replay_files(files, StreamSettings(jobs=2), on_skipped=ignore, on_file=ignore)
+    sessions = replay_files(
+        files, StreamSettings(place=place(2)), keep=whole, on_skipped=ignore, on_file=ignore
+    )
     next(sessions)
     for child in multiprocessing.active_children():
         child.terminate()

@@ -56,6 +56,9 @@ HEAVY = {"pydantic_ai", "pydantic", "typer", "rich", "anthropic", "openai", "goo
     "langchain",
     "langchain_core",
     "agents",
+    "pyarrow",
+    "distributed",
+    "dask",
 }
 
 

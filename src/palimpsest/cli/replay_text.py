@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeAlias
 
 from rich import box
 from rich import progress as bars
@@ -17,10 +18,11 @@ from rich.table import Table
 from rich.text import Text
 
 from palimpsest.core.errors import NotARecordingError
+from palimpsest.core.excerpt import Json
 from palimpsest.core.wording import count
 from palimpsest.lab.figures import FIGURES, baseline_of, headline, percent, short, whole
 from palimpsest.lab.plain import one_line, plain
-from palimpsest.lab.results import PolicyResult, SessionReplay, Totals
+from palimpsest.lab.results import PolicyResult, Replayed, Totals
 from palimpsest.transcripts import FoundPath
 
 MOST_TABLES = 3
@@ -78,6 +80,9 @@ class _Brief:
     results: list[PolicyResult]
 
 
+_Errors: TypeAlias = "tuple[array[float], array[float], array[float]]"
+
+
 @dataclass(slots=True, kw_only=True)
 class Summary:
     """What is kept of each session until all are replayed: sums, and a few lines."""
@@ -88,14 +93,12 @@ class Summary:
     set_aside: Counter[str] = field(default_factory=Counter[str])
     problems: int = 0
     first_problems: list[str] = field(default_factory=list[str])
-    skipped: list[NotARecordingError] = field(default_factory=list[NotARecordingError])
+    skipped: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
     requests_counted: int = 0
-    errors: list[tuple[float, float, float]] = field(
-        default_factory=list[tuple[float, float, float]]
-    )
+    errors: _Errors = field(default_factory=lambda: (_floats(), _floats(), _floats()))
     """Of each session with counts: uncorrected, corrected, and its 95th percentile."""
 
-    def add(self, session: SessionReplay) -> None:
+    def add(self, session: Replayed) -> None:
         """Add one session; it is not held on to."""
         self.totals.add(session)
         if self.totals.sessions <= MOST_TABLES:
@@ -107,10 +110,19 @@ class Summary:
         self.requests_counted += session.requests_counted
         corrected, p95 = session.calibrated_error, session.calibrated_error_p95
         if session.raw_error is not None and corrected is not None and p95 is not None:
-            self.errors.append((session.raw_error, corrected, p95))
+            for column, error in zip(self.errors, (session.raw_error, corrected, p95), strict=True):
+                column.append(error)
+
+    def skip(self, error: NotARecordingError) -> None:
+        """Add a file that is no recording; the error, which holds what was read, is not kept."""
+        self.skipped.append({"path": error.path, "reason": error.reason})
 
 
-def _brief(session: SessionReplay) -> _Brief:
+def _floats() -> array[float]:
+    return array("d")
+
+
+def _brief(session: Replayed) -> _Brief:
     own = len(session.recorded_compactions)
     facts = [
         count(session.messages, "message"),
@@ -122,7 +134,7 @@ def _brief(session: SessionReplay) -> _Brief:
     return _Brief(
         title=f"{Path(session.path).name} · {session.format} · {session.model or 'no model named'}",
         facts=" · ".join(facts),
-        results=[trace.result for trace in session.traces],
+        results=session.policies,
     )
 
 
@@ -196,9 +208,9 @@ def _unpriced(totals: Totals) -> str:
 
 def _estimates(summary: Summary) -> str:
     requests = next(iter(summary.totals.policies.values())).requests
-    if not summary.errors:
+    if not summary.errors[0]:
         return "Sizes are estimates; the recording holds too few counts to check them against."
-    raw, corrected, p95 = (median(column) for column in zip(*summary.errors, strict=True))
+    raw, corrected, p95 = map(median, summary.errors)
     return (
         f"Sizes are estimates. The provider counted {whole(summary.requests_counted)} of "
         f"{whole(requests)} requests: an uncorrected estimate misses its count by {percent(raw)} "

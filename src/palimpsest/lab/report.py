@@ -99,7 +99,6 @@ class Report:
     def add(self, session: SessionReplay) -> None:
         """Add one session; it is not held on to."""
         self._totals.add(session)
-        results = [trace.result for trace in session.traces]
         row = _row(len(self._rows) + 1, session)
         self._rows.append(row)
         template = self._environment.get_template("session.html.j2")
@@ -107,7 +106,7 @@ class Report:
             row=row,
             figures=FIGURES,
             session=session,
-            results=results,
+            results=session.policies,
             compactions=list(_compactions(session.traces)),
             chart=script_json(chart_data(session)),
             shown_problems=session.problems[:MOST_PROBLEMS],
@@ -142,8 +141,8 @@ class Report:
 
 
 def _row(number: int, session: SessionReplay) -> _Row:
-    results = {trace.result.policy: trace.result for trace in session.traces}
-    everything, palimpsest = session.traces[0].result, results["palimpsest"]
+    results = {result.policy: result for result in session.policies}
+    everything, palimpsest = session.policies[0], results["palimpsest"]
     share = palimpsest.input_tokens / everything.input_tokens if everything.input_tokens else 1.0
     return _Row(
         number=number,

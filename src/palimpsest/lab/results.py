@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
-from typing import cast
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import TypeAlias, cast
 
 from palimpsest.core.excerpt import Json
 from palimpsest.lab.policies import SimulatedCompaction
@@ -106,8 +106,8 @@ class RecordedCompactionAt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionReplay:
-    """Everything that the replay of one recording found.
+class SessionFacts:
+    """What the replay of one recording found, whatever the policy.
 
     Attributes:
         path: as it was asked for.
@@ -132,7 +132,6 @@ class SessionReplay:
         raw_error: median error of the uncorrected estimate, as a share; None without counts.
         calibrated_error: the same of what a session's meter would have shown.
         calibrated_error_p95: its 95th percentile.
-        traces: one a policy.
     """
 
     path: str
@@ -157,10 +156,45 @@ class SessionReplay:
     raw_error: float | None
     calibrated_error: float | None
     calibrated_error_p95: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionFigures(SessionFacts):
+    """The replay of one recording without its single requests: a few kilobytes.
+
+    Attributes:
+        policies: what each came to.
+    """
+
+    policies: list[PolicyResult]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionReplay(SessionFacts):
+    """Everything that the replay of one recording found.
+
+    Attributes:
+        traces: one a policy.
+    """
+
     traces: list[PolicyTrace]
 
+    @property
+    def policies(self) -> list[PolicyResult]:
+        """What each came to."""
+        return [trace.result for trace in self.traces]
 
-def as_object(value: SessionReplay | PolicyResult) -> dict[str, Json]:
+    def figures(self) -> SessionFigures:
+        """Leave the single requests out."""
+        facts = {one.name: getattr(self, one.name) for one in fields(SessionFacts)}
+        return SessionFigures(**facts, policies=self.policies)
+
+
+Replayed: TypeAlias = SessionFigures | SessionReplay
+"""What sums and tables are made of."""
+
+
+def as_object(value: SessionFacts | PolicyResult) -> dict[str, Json]:
     """Give a value as a JSON object of its fields."""
     return cast("dict[str, Json]", asdict(value))
 
@@ -195,12 +229,11 @@ class Totals:
     priced_sessions: int = 0
     policies: dict[str, PolicyResult] = field(default_factory=dict[str, PolicyResult])
 
-    def add(self, session: SessionReplay) -> None:
+    def add(self, session: Replayed) -> None:
         """Add one recording."""
         self.sessions += 1
-        self.priced_sessions += any(t.result.cost_usd is not None for t in session.traces)
-        for trace in session.traces:
-            result = trace.result
+        self.priced_sessions += any(result.cost_usd is not None for result in session.policies)
+        for result in session.policies:
             earlier = self.policies.get(result.policy)
             self.policies[result.policy] = result if earlier is None else _added(earlier, result)
 
