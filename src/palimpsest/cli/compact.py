@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from palimpsest.cli import suggestions
+
 if TYPE_CHECKING:
     from palimpsest.transcripts import Recording
 
@@ -30,7 +32,11 @@ def compact(
         str | None, typer.Option(help="Which session, where the file holds several.")
     ] = None,
     format: Annotated[
-        str | None, typer.Option(help="The recording's format, instead of telling it.")
+        str | None,
+        typer.Option(
+            help="The recording's format, instead of telling it.",
+            autocompletion=suggestions.formats,
+        ),
     ] = None,
     model: Annotated[
         str | None, typer.Option(help="Take the context window of this model.")

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from palimpsest.cli import suggestions
+
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
@@ -32,7 +34,12 @@ class ExportFormat(StrEnum):
 
 
 def export(
-    session: Annotated[str, typer.Argument(help="File, or beginning of a session's id.")],
+    session: Annotated[
+        str,
+        typer.Argument(
+            help="File, or beginning of a session's id.", autocompletion=suggestions.sessions
+        ),
+    ],
     *,
     format: Annotated[
         ExportFormat, typer.Option(help="For people, whole, or as messages of a provider.")

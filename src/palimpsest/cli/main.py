@@ -24,6 +24,7 @@ from palimpsest.cli import (
     replay,
     sessions,
     show,
+    suggestions,
     web,
 )
 from palimpsest.core.errors import PalimpsestError
@@ -85,7 +86,11 @@ def palimpsest(
     ] = False,
     session: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="Go on with this session: file, or beginning of its id."),
+        typer.Option(
+            metavar="ID",
+            help="Go on with this session: file, or beginning of its id.",
+            autocompletion=suggestions.sessions,
+        ),
     ] = None,
     model: Annotated[str | None, typer.Option(help="The model, as provider:model.")] = None,
     window: Annotated[
@@ -93,7 +98,10 @@ def palimpsest(
     ] = None,
     permission_preset: Annotated[
         str | None,
-        typer.Option(help="What tools may do: read-only, workspace-write or full-access."),
+        typer.Option(
+            help="What tools may do: read-only, workspace-write or full-access.",
+            autocompletion=suggestions.presets,
+        ),
     ] = None,
     tools: Annotated[
         bool, typer.Option("--tools/--no-tools", help="Give the agent its coding tools.")

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from palimpsest.cli import suggestions
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -36,7 +38,11 @@ def replay(
     ],
     *,
     format: Annotated[
-        str | None, typer.Option(help="The recordings' format, instead of telling it.")
+        str | None,
+        typer.Option(
+            help="The recordings' format, instead of telling it.",
+            autocompletion=suggestions.formats,
+        ),
     ] = None,
     model: Annotated[
         str | None, typer.Option(help="Take prices and window of this model of the price table.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from palimpsest.cli import export
+from palimpsest.cli import export, suggestions
 
 if TYPE_CHECKING:
     from palimpsest.session.listing import Listed
@@ -71,7 +71,12 @@ def search(
 
 @app.command(epilog=EXAMPLES)
 def delete(
-    session: Annotated[str, typer.Argument(help="File, or beginning of a session's id.")],
+    session: Annotated[
+        str,
+        typer.Argument(
+            help="File, or beginning of a session's id.", autocompletion=suggestions.sessions
+        ),
+    ],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Delete a session for good. It asks first; there is no undo."""

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from palimpsest.cli import suggestions
+
 EXAMPLES = """\b
 Examples:
   palimpsest show 1f3a             all turns, compactions as markers
@@ -16,7 +18,12 @@ Examples:
 
 
 def show(
-    session: Annotated[str, typer.Argument(help="File, or beginning of a session's id.")],
+    session: Annotated[
+        str,
+        typer.Argument(
+            help="File, or beginning of a session's id.", autocompletion=suggestions.sessions
+        ),
+    ],
     *,
     turn: Annotated[
         int | None, typer.Option(min=1, help="One turn in full, by its number.")
