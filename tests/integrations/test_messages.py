@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
 import json
 import pickle
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -38,6 +40,7 @@ from palimpsest.models.state import CompactionState
 from palimpsest.testing import Reply, ScriptedModel
 from palimpsest.testing.provider_rules import PROVIDER_RULES
 from tests.integrations.histories import HISTORIES
+from tests.models import wire
 
 SMALL = LimitChoices(window=16_000, max_output=1_000)
 TINY = LimitChoices(window=8_000, max_output=500)
@@ -301,10 +304,16 @@ def test_a_state_refuses_another_history() -> None:
         assert caught.value.message_index == index
 
 
-def test_plain_text_commits_to_no_dialect() -> None:
+MARKED = {"type": "text", "text": "Hello.", "cache_control": {"type": "ephemeral"}}
+
+
+@pytest.mark.parametrize(
+    "content", ["Hello.", [{"type": "text", "text": "Hello."}], [MARKED], [MARKED, MARKED]]
+)
+def test_plain_text_commits_to_no_dialect(content: Any) -> None:
     history: list[dict[str, Any]] = [
-        {"role": "user", "content": "Hello."},
-        {"role": "assistant", "content": "Hello."},
+        {"role": "user", "content": content},
+        {"role": "assistant", "content": content},
     ]
     state = run_sync(compact_messages(history)).state
     assert state.dialect == ""
@@ -316,6 +325,54 @@ def test_plain_text_commits_to_no_dialect() -> None:
         {"role": "user", "content": [result]},
     ]
     assert run_sync(compact_messages(history, state=state)).state.dialect == "anthropic-messages"
+
+
+@pytest.mark.parametrize("content", ["w " * 200, [{"type": "text", "text": "w " * 200}]])
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {"model": "claude-sonnet-4-5"},
+        {"model": "anthropic:claude-sonnet-4-5"},
+        {"model": wire.anthropic(wire.Wire(), "mine")},
+        {"dialect": "anthropic-messages"},
+    ],
+)
+def test_plain_text_for_anthropic_keeps_to_its_rules(content: Any, choices: dict[str, Any]) -> None:
+    roles = ["user", "assistant"] * 12 + ["user"]
+    history = [{"role": role, "content": content} for role in roles]
+    small = LimitChoices(window=2_500, max_output=200)
+    compacted = run_sync(compact_messages(history, limits=small, **choices))
+    assert len(compacted.messages) < len(history)
+    assert PROVIDER_RULES["anthropic-messages"](compacted.messages) == []
+    assert compacted.state.dialect == ""
+    assert prune_messages(history, **choices).messages == history
+
+
+@pytest.mark.parametrize("model", [None, "gpt-5", "openrouter:anthropic/claude-sonnet-4-5"])
+def test_plain_text_for_anyone_else_is_openai_chat(model: str | None) -> None:
+    assert detect_dialect([{"role": "user", "content": "Hello."}], model=model) == "openai-chat"
+
+
+REASONING = {"type": "reasoning", "id": "r", "summary": []}
+CALL = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
+SEARCH = {"type": "web_search_call", "id": "w", "status": "completed"}
+SAID = {
+    "type": "message",
+    "role": "assistant",
+    "content": [{"type": "output_text", "text": "x", "annotations": []}],
+}
+
+
+@pytest.mark.parametrize("begun", [REASONING, CALL, SEARCH, SAID])
+def test_a_count_of_a_reply_that_grew_since_teaches_nothing(begun: dict[str, Any]) -> None:
+    compactor = message_compactor(
+        settings=CompactorSettings(limits=SMALL), dialect="openai-responses"
+    )
+    history: list[dict[str, Any]] = [{"role": "user", "content": "hi"}, begun]
+    state = run_sync(compactor.compact(history)).state
+    history += [SAID, {"role": "user", "content": "go on"}]
+    grown = run_sync(compactor.compact(history, state=state, reported_tokens=50))
+    assert grown.state.meter == CompactionState().meter
 
 
 @pytest.mark.parametrize(
@@ -400,6 +457,37 @@ def test_a_message_that_cannot_be_read_is_named(
     compactor = message_compactor(settings=CompactorSettings(), dialect=dialect)
     with pytest.raises(InvalidMessageError, match=why):
         run_sync(compactor.compact(messages))
+
+
+def deep() -> list[Any]:
+    nested: list[Any] = []
+    for _ in range(3_000):
+        nested = [nested]
+    return nested
+
+
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every container of a value with each of its keys."""
+    if isinstance(value, dict | list):
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, inner in [*pairs]:
+            yield value, key
+            yield from places(inner)
+
+
+@pytest.mark.parametrize(
+    "wrong", [10**5_000, deep(), {1, 2}, {}], ids=["digits", "depth", "set", "object"]
+)
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_whatever_stands_anywhere_is_read_or_named(dialect: str, wrong: Any) -> None:
+    history = whole(dialect, 1, calls=1, characters=20)
+    compactor = message_compactor(settings=CompactorSettings(limits=SMALL), dialect=dialect)
+    for container, key in places(history):
+        kept, container[key] = container[key], wrong
+        with contextlib.suppress(InvalidMessageError):
+            compactor.prune(history)
+        detect_dialect(history)
+        container[key] = kept
 
 
 def test_arguments_that_break_off_are_forgiven_once_they_were_answered() -> None:

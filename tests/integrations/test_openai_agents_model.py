@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +10,12 @@ import pytest
 
 pytest.importorskip("agents")
 
+import anyio
 import httpx2
-from agents import Agent, ModelProvider, RunConfig, Runner, SQLiteSession
+from agents import Agent, ModelProvider, ModelResponse, RunConfig, Runner, SQLiteSession
 from agents.models.interface import Model
-from agents.testing import ModelStep, ScriptedModel, assistant_message
+from agents.run_config import CallModelData, ModelInputData
+from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 from agents.usage import Usage
 from openai import APIConnectionError, APIError, BadRequestError, RateLimitError
 from openai.types.responses import (
@@ -28,8 +30,13 @@ from openai.types.responses import (
 from palimpsest.core.errors import ContextBudgetExceededError
 from palimpsest.integrations.compactor import CompactorSettings
 from palimpsest.integrations.openai_agents import CompactingSession, CompactionFilter
-from palimpsest.integrations.openai_agents_model import RecoveringModel
+from palimpsest.integrations.openai_agents_model import (
+    NEWEST_REQUEST,
+    FilteredRequest,
+    RecoveringModel,
+)
 from palimpsest.models.limits import LimitChoices
+from palimpsest.models.overflow import Overflow
 from palimpsest.testing.provider_rules import openai_responses_violations
 from tests.integrations.test_openai_agents import agent_of, inputs, script
 
@@ -237,3 +244,135 @@ async def test_what_is_wrapped_can_be_closed_and_asked() -> None:
     assert model.remaining_steps == 0
     with pytest.raises(AttributeError):
         _ = model.nothing
+
+
+class Paced(Model):
+    """Answers from a script; the second request waits for the third, and is then rejected."""
+
+    def __init__(self, inner: ScriptedModel) -> None:
+        self.inner = inner
+        self.requests = 0
+        self.third = anyio.Event()
+
+    async def get_response(self, *rest: Any, **named: Any) -> ModelResponse:
+        self.requests += 1
+        number = self.requests
+        if number == 2:
+            await self.third.wait()
+            raise rejected()
+        response = await self.inner.get_response(*rest, **named)
+        if number >= 3:
+            self.third.set()
+        return response
+
+    def stream_response(self, *rest: Any, **named: Any) -> AsyncIterator[Any]:
+        raise NotImplementedError
+
+
+async def test_runs_that_say_the_same_share_a_filter() -> None:
+    called = function_call("read", '{"path":"p"}', call_id="c", item_id="f")
+    said = [[called], [assistant_message("One.")], [assistant_message("Two.")]]
+    paced = Paced(ScriptedModel(said))
+    config = CompactionFilter(CompactorSettings(limits=LARGE)).run_config(
+        replace(QUIET, model_provider=Named(paced))
+    )
+    agent = replace(agent_of(paced.inner), model="gpt-x")
+    history: list[Any] = [
+        {"role": role, "content": "word " * 400} for _ in range(9) for role in ("user", "assistant")
+    ]
+    history.append({"role": "user", "content": "Read."})
+    outputs: list[Any] = []
+
+    async def run() -> None:
+        outputs.append((await Runner.run(agent, history, run_config=config)).final_output)
+
+    async with anyio.create_task_group() as group:
+        for _ in range(2):
+            group.start_soon(run)
+    assert sorted(outputs) == ["One.", "Two."]
+
+
+@pytest.mark.parametrize(
+    ("counted", "of_another", "is_believed"),
+    [("Prompt.", False, True), ("Prompt.", True, False), ("Another prompt.", True, False)],
+    ids=["its own", "of one that says the same", "of one that does not"],
+)
+async def test_a_count_belongs_to_the_run_that_was_told_it(
+    counted: str, of_another: bool, is_believed: bool
+) -> None:
+    compaction = CompactionFilter(CompactorSettings(limits=LARGE))
+
+    async def send(items: list[Any]) -> FilteredRequest:
+        data = ModelInputData(input=items, instructions="Rules.")
+        agent = Agent[Any](name="a", model="gpt-x")
+        await compaction(CallModelData(model_data=data, agent=agent, context=None))
+        request = NEWEST_REQUEST.get()
+        assert request is not None
+        return request
+
+    talk = [{"role": "user", "content": "Prompt."}]
+    request = await send([{"role": "user", "content": counted}])
+    if of_another:
+        await send(talk)
+    request.counted(58_000)
+    talk += [{"role": "assistant", "content": "Yes."}, {"role": "user", "content": "Go on."}]
+    try:
+        await send(talk)
+    except ContextBudgetExceededError:
+        assert is_believed
+    else:
+        assert not is_believed
+
+
+class Watched(Model):
+    """Streams rejections and answers, and notes what is opened and closed."""
+
+    def __init__(self, *streams: list[Any]) -> None:
+        self.streams = [*streams]
+        self.noted: list[str] = []
+
+    async def get_response(self, *rest: Any, **named: Any) -> ModelResponse:
+        self.noted.append("asked")
+        raise rejected()
+
+    async def stream_response(self, *rest: Any, **named: Any) -> AsyncIterator[Any]:
+        self.noted.append("opened")
+        try:
+            for event in self.streams.pop(0):
+                yield event
+        finally:
+            self.noted.append("closed")
+
+
+class Waiting:
+    """A request in front of a model."""
+
+    def __init__(self) -> None:
+        self.view: list[Any] = [{"role": "user", "content": "Long."}]
+
+    async def again(self, overflow: Overflow) -> list[Any]:
+        return [{"role": "user", "content": "Short."}]
+
+    def counted(self, tokens: int) -> None:
+        raise NotImplementedError
+
+
+async def test_every_stream_is_closed_before_another_is_opened() -> None:
+    request = Waiting()
+    NEWEST_REQUEST.set(request)
+    watched = Watched([opened(), told(), opened()], [opened(), opened()])
+    stream = RecoveringModel(watched).stream_response(None, request.view)
+    assert (await anext(stream)).type == "response.created"
+    assert (await anext(stream)).type == "response.created"
+    assert watched.noted == ["opened", "closed", "opened"]
+    assert isinstance(stream, AsyncGenerator)
+    await stream.aclose()
+    assert watched.noted == ["opened", "closed", "opened", "closed"]
+
+
+async def test_a_model_that_was_wrapped_twice_recovers_once() -> None:
+    request, watched = Waiting(), Watched()
+    NEWEST_REQUEST.set(request)
+    with pytest.raises(BadRequestError):
+        await RecoveringModel(RecoveringModel(watched)).get_response(None, request.view)
+    assert watched.noted == ["asked", "asked"]

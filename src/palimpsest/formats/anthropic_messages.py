@@ -178,7 +178,8 @@ class AnthropicMessages:
             for block in map(as_record, as_list(fields.get("content"))):
                 if role == "assistant" and block["type"] == "tool_use":
                     if not isinstance(block.get("input"), dict):
-                        broken = f"holds a call of {block.get('name')!r} whose input is no object"
+                        name = as_text(block.get("name"))
+                        broken = f"holds a call of {name!r} whose input is no object"
                         raise InvalidMessageError(index, broken)
                     book.call(index, block.get("id"), block.get("name"))
                 if role == "user" and block["type"] == "tool_result":

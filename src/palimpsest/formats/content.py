@@ -183,6 +183,25 @@ def without_cache_marks(value: Json) -> Json:
     return [without_cache_marks(item) for item in value] if isinstance(value, list) else value
 
 
+def is_plain_text(message: Json) -> bool:
+    """Whether a message says nothing but text, so that it could be of several dialects."""
+    fields = as_record(message)
+    if fields.keys() != {"role", "content"}:
+        return False
+    content = fields["content"]
+    return isinstance(content, str) or (
+        isinstance(content, list) and all(map(_is_text_block, content))
+    )
+
+
+def _is_text_block(block: Json) -> bool:
+    match block:
+        case {"type": "text", "text": str(), **rest}:
+            return rest.keys() <= {"cache_control"}
+        case _:
+            return False
+
+
 def with_plain_text(message: Record) -> Record:
     """The message, its content as text where one text block is all: a mark needs a block."""
     match message.get("content"):

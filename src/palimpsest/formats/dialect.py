@@ -262,7 +262,9 @@ def checked_role(index: int, message: object, roles: Sequence[str]) -> tuple[Rec
     fields = cast("Record", message)
     role = fields.get("role")
     if not isinstance(role, str) or role not in roles:
-        raise InvalidMessageError(index, f"has the role {role!r}, not one of {', '.join(roles)}")
+        # What is no text may be too deep, or too many digits, to be written out.
+        said = repr(role) if isinstance(role, str | None) else f"of type {type(role).__name__}"
+        raise InvalidMessageError(index, f"has the role {said}, not one of {', '.join(roles)}")
     return fields, role
 
 

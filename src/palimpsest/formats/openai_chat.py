@@ -236,7 +236,7 @@ def _check_calls(book: CallBook, index: int, message: Record) -> None:
         inner = as_record(fields.get("function") or fields.get("custom"))
         arguments = inner.get("arguments", inner.get("input"))
         if not isinstance(arguments, str):
-            name = inner.get("name")
+            name = as_text(inner.get("name"))
             raise InvalidMessageError(
                 index, f"holds a call of {name!r} whose arguments are no text"
             )

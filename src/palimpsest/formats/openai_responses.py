@@ -116,7 +116,8 @@ def _check(book: CallBook, index: int, item: object) -> None:
         if kind in _CALLS:
             arguments = fields.get("arguments", fields.get("input"))
             if not isinstance(arguments, str):
-                broken = f"holds a call of {fields.get('name')!r} whose arguments are no text"
+                name = as_text(fields.get("name"))
+                broken = f"holds a call of {name!r} whose arguments are no text"
                 raise InvalidMessageError(index, broken)
             complete = kind != "function_call" or is_complete(arguments)
             book.call(index, fields.get("call_id"), fields.get("name"), complete=complete)

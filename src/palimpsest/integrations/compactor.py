@@ -26,7 +26,7 @@ from palimpsest.core.excerpt import Json
 from palimpsest.core.outline import NO_PREFIX
 from palimpsest.core.receipt import Receipt
 from palimpsest.core.records import Record, active_checkpoint
-from palimpsest.formats.content import as_record, text_of
+from palimpsest.formats.content import is_plain_text, text_of
 from palimpsest.formats.dialect import Dialect, MessageT, Rendering, Scan
 from palimpsest.models.candidates import CandidateMaker
 from palimpsest.models.compaction import compact
@@ -234,7 +234,7 @@ class Compactor(Generic[MessageT]):
             reason = f"it was made with {state.dialect} messages, not {self._dialect.name}"
             raise ForeignStateError(None, reason)
         state.check(digests)
-        plain = state.dialect == "" and all(map(_is_plain, own))
+        plain = state.dialect == "" and all(map(is_plain_text, cast("list[Json]", own)))
         call = _Call(
             self._dialect,
             own,
@@ -338,7 +338,8 @@ class _Call(Generic[MessageT]):
         """Learn from the provider's count of the newest request; before anything new."""
         sent = Limits(budget=self.limits.budget, fixed=self._state.sent_fixed)
         count = self._state.sent_units
-        if reported_tokens > 0 and count:
+        # What grew since, as replies of the Responses API do, is no longer what was counted.
+        if reported_tokens > 0 and 0 < count <= self._seen:
             self.engine.after_reply(sent, message_count=count, reported_tokens=reported_tokens)
 
     def take_in(self) -> None:
@@ -391,9 +392,3 @@ class _Call(Generic[MessageT]):
 async def _keep(record: Record, receipt: Receipt | None) -> None:
     """The state holds the record once the call ends; there is nothing else to store."""
     del record, receipt
-
-
-def _is_plain(message: object) -> bool:
-    """Whether a message could be one of several dialects."""
-    fields = as_record(cast("Json", message))
-    return set(fields) == {"role", "content"} and isinstance(fields["content"], str)

@@ -15,8 +15,8 @@ from anyio.from_thread import start_blocking_portal
 from pydantic_ai.models import Model
 
 from palimpsest.core.errors import InvalidSettingError
-from palimpsest.formats.anthropic_messages import AnthropicMessages
-from palimpsest.formats.content import Record, as_list, as_record
+from palimpsest.formats.anthropic_messages import PROVIDER, AnthropicMessages
+from palimpsest.formats.content import Record, as_list, as_record, as_text
 from palimpsest.formats.dialect import Dialect
 from palimpsest.formats.google_contents import GoogleContents
 from palimpsest.formats.openai_chat import OpenAIChat
@@ -78,10 +78,12 @@ async def compact_messages(
     state: CompactionState | None = None,
     system: object = None,
     tools: Sequence[Mapping[str, Any]] = (),
+    dialect: str = "",
 ) -> CompactedMessages[dict[str, Any]]:
     """Give the messages to send in place of a history, compacted where it comes under pressure.
 
-    The dialect is seen from the messages; out comes the same one. ``message_compactor`` has more to
+    The dialect is seen from the messages, and where they are plain text from the name of an
+    Anthropic model; out comes the same one. ``message_compactor`` has more to
     choose from.
 
     Args:
@@ -92,8 +94,10 @@ async def compact_messages(
         state: of the newest call for this history; None begins.
         system: system text that is sent beside the messages.
         tools: declarations that are sent.
+        dialect: one of ``DIALECTS``, where it should not be seen from the messages.
 
     Raises:
+        InvalidSettingError: there is no dialect of that name.
         InvalidMessageError: a message cannot be read, and why.
         ForeignStateError: the state belongs to another history, and where they differ.
         MessagesDoNotFitError: the request does not fit and nothing made it fit; it holds the
@@ -101,7 +105,7 @@ async def compact_messages(
     """
     settings = CompactorSettings(model=model, limits=limits, summarizer=summarizer)
     overhead = Overhead(system=cast("Any", system), tools=tools)
-    compactor = message_compactor(messages, settings=settings)
+    compactor = message_compactor(messages, settings=settings, dialect=dialect)
     return await compactor.compact(_records(messages), state=state, overhead=overhead)
 
 
@@ -111,6 +115,7 @@ def prune_messages(
     model: str | Model | None = None,
     limits: LimitChoices = NO_CHOICES,
     state: CompactionState | None = None,
+    dialect: str = "",
 ) -> CompactedMessages[dict[str, Any]]:
     """Give the messages to send in place of a history, with old tool outputs cleared.
 
@@ -119,13 +124,16 @@ def prune_messages(
         model: its name says how large the window is, and so what is old.
         limits: window, where the caller knows better.
         state: of the newest call for this history; None begins.
+        dialect: one of ``DIALECTS``, where it should not be seen from the messages.
 
     Raises:
+        InvalidSettingError: there is no dialect of that name.
         InvalidMessageError: a message cannot be read, and why.
         ForeignStateError: the state belongs to another history, and where they differ.
     """
     settings = CompactorSettings(model=model, limits=limits)
-    return message_compactor(messages, settings=settings).prune(_records(messages), state=state)
+    compactor = message_compactor(messages, settings=settings, dialect=dialect)
+    return compactor.prune(_records(messages), state=state)
 
 
 def message_compactor(
@@ -143,20 +151,32 @@ def message_compactor(
     """
     if dialect and dialect not in DIALECTS:
         raise InvalidSettingError("dialect", dialect, f"one of {', '.join(DIALECTS)}")
-    return Compactor(DIALECTS[dialect or detect_dialect(messages)], settings)
+    return Compactor(DIALECTS[dialect or detect_dialect(messages, model=settings.model)], settings)
 
 
-def detect_dialect(messages: Messages) -> str:
-    """Name the dialect of messages; where all of them would do, it is ``openai-chat``."""
+def detect_dialect(messages: Messages, *, model: str | Model | None = None) -> str:
+    """Name the dialect of messages; where several would do, it is the model's.
+
+    Args:
+        messages: the history, oldest first.
+        model: that is asked, by name or itself. One of Anthropic's (``claude-…``,
+            ``anthropic:…``) is taken to be asked in its own dialect, any other in ``openai-chat``.
+    """
     for message in _records(messages):
         for name, marks in _MARKS.items():
             if marks.fields & as_record(message).keys():
                 return name
         for block in map(as_record, as_list(as_record(message).get("content"))):
             for name, marks in _MARKS.items():
-                if block.get("type") in marks.blocks:
+                if as_text(block.get("type")) in marks.blocks:
                     return name
-    return OpenAIChat.name
+    return AnthropicMessages.name if _is_anthropic(model) else OpenAIChat.name
+
+
+def _is_anthropic(model: str | Model | None) -> bool:
+    if isinstance(model, Model):
+        return model.system == PROVIDER
+    return (model or "").startswith((f"{PROVIDER}:", "claude"))
 
 
 def run_sync(work: Coroutine[Any, Any, _T]) -> _T:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from agents import RunConfig
 from agents.models.interface import Model
@@ -44,6 +44,29 @@ MOST_CONVERSATIONS = 64
 """Conversations that a filter keeps at once. One that is dropped starts anew from its items."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known of a conversation after its newest request; a value.
+
+    Attributes:
+        state: as that request left it.
+        reported_tokens: the provider's count of that request; 0 until there is one.
+        shared: two requests said the same, so that nobody can tell whose count is whose.
+    """
+
+    state: CompactionState = NEW
+    reported_tokens: int = 0
+    shared: bool = False
+
+    @property
+    def key(self) -> str:
+        """All that was said, as its digests."""
+        return "".join(self.state.digests)
+
+
+NOTHING_KNOWN = _Known()
+
+
 class CompactionFilter:
     """``RunConfig(call_model_input_filter=CompactionFilter())``: each request fits its model.
 
@@ -55,7 +78,7 @@ class CompactionFilter:
     def __init__(self, settings: CompactorSettings | None = None) -> None:
         """Take the choices; None takes the defaults, and the window of the agent's model."""
         self._settings = settings or CompactorSettings()
-        self._conversations: OrderedDict[str, _Conversation] = OrderedDict()
+        self._conversations: OrderedDict[str, _Known] = OrderedDict()
 
     def run_config(self, base: RunConfig | None = None) -> RunConfig:
         """Give a run's configuration with this filter in it, and models that recover."""
@@ -68,21 +91,37 @@ class CompactionFilter:
             ContextBudgetExceededError: the request does not fit and nothing made it fit.
             InvalidMessageError: an item cannot be read, and why.
         """
-        key, conversation = self._known(cast("list[Record]", data.model_data.input))
-        sent = await conversation.send(data)
-        self._conversations.pop(key, None)
-        # What was said so far names a conversation; two that began alike part with their items.
-        self._conversations["".join(conversation.state.digests)] = conversation
+        request = _Request(self, self._settings, data)
+        return await request.send(self._begun(cast("list[Record]", data.model_data.input)))
+
+    def keep(self, before: _Known, after: _Known) -> _Known:
+        """Keep what a request made of what it began with, and give it as it is kept.
+
+        What was said so far names a conversation; two that began alike part with their items.
+        """
+        again = before.key == after.key
+        # From what is shared, another run may still go on.
+        if not again and not before.shared and self._conversations.get(before.key) is before:
+            del self._conversations[before.key]
+        found = self._conversations.pop(after.key, before)
+        kept = replace(after, shared=found is not before or (again and before.shared))
+        self._conversations[after.key] = kept
         if len(self._conversations) > MOST_CONVERSATIONS:
             self._conversations.popitem(last=False)
-        return sent
+        return kept
 
-    def _known(self, items: list[Record]) -> tuple[str, _Conversation]:
+    def count(self, known: _Known, tokens: int) -> None:
+        """Learn from a count, unless another run may have sent this request."""
+        if not known.shared and self._conversations.get(known.key) is known:
+            self._conversations[known.key] = replace(known, reported_tokens=tokens)
+
+    def _begun(self, items: list[Record]) -> _Known:
         """Give the longest conversation that these items go on with."""
         said = "".join(_compactor("", self._settings).digests(items))
-        known = [key for key in self._conversations if said.startswith(key)]
-        key = max(known, key=len, default="")
-        return key, self._conversations.get(key) or _Conversation(self._settings)
+        keys = [key for key in self._conversations if said.startswith(key)]
+        known = self._conversations.get(max(keys, key=len, default=""), NOTHING_KNOWN)
+        # The very same items are those of another run, or of another attempt.
+        return replace(known, reported_tokens=0) if known.key == said else known
 
 
 class CompactingSession:
@@ -98,7 +137,8 @@ class CompactingSession:
         self.underlying = underlying
         self.session_id = underlying.session_id
         self.session_settings: SessionSettings | None = underlying.session_settings
-        self._conversation = _Conversation(settings or CompactorSettings())
+        self._settings = settings or CompactorSettings()
+        self._known = NOTHING_KNOWN
 
     def run_config(self, base: RunConfig | None = None) -> RunConfig:
         """Give a run's configuration with this session's filter in it, and models that recover."""
@@ -113,15 +153,26 @@ class CompactingSession:
             ContextBudgetExceededError: the request does not fit and nothing made it fit.
             InvalidMessageError: an item cannot be read, and why.
         """
+        request = _Request(self, self._settings, data)
         try:
-            return await self._conversation.send(data)
+            return await request.send(self._known)
         except ForeignStateError:
-            self._conversation.begin(NEW)
-            return await self._conversation.send(data)
+            return await request.send(NOTHING_KNOWN)
+
+    def keep(self, before: _Known, after: _Known) -> _Known:
+        """Keep what a request made of what was known."""
+        del before
+        self._known = after
+        return after
+
+    def count(self, known: _Known, tokens: int) -> None:
+        """Learn from a count, unless it is of another request than the newest."""
+        if self._known is known:
+            self._known = replace(known, reported_tokens=tokens)
 
     def dump(self) -> JsonObject:
         """Give what is known beside the items, as JSON."""
-        return self._conversation.state.dump()
+        return self._known.state.dump()
 
     def load(self, state: Json) -> None:
         """Take up what ``dump`` gave.
@@ -129,7 +180,7 @@ class CompactingSession:
         Raises:
             InvalidSettingError: it is none, or was changed.
         """
-        self._conversation.begin(CompactionState.load(state))
+        self._known = _Known(CompactionState.load(state))
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """Give the items, originals."""
@@ -146,68 +197,77 @@ class CompactingSession:
     async def clear_session(self) -> None:
         """Remove all items, and what is known of them."""
         await self.underlying.clear_session()
-        self._conversation.begin(NEW)
+        self._known = NOTHING_KNOWN
 
 
-class _Conversation:
-    """What is known of one conversation."""
+class _Owner(Protocol):
+    """Whoever keeps what is known from request to request."""
 
-    def __init__(self, settings: CompactorSettings) -> None:
+    def keep(self, before: _Known, after: _Known) -> _Known:
+        """Keep what a request made of what it began with, and give it as it is kept."""
+        ...
+
+    def count(self, known: _Known, tokens: int) -> None:
+        """Take the provider's count of the request that left this."""
+        ...
+
+
+class _Request:
+    """A request of a conversation, as ``FilteredRequest`` describes it.
+
+    What it knows is its own: another run that says the same changes nothing about it.
+    """
+
+    def __init__(
+        self, owner: _Owner, settings: CompactorSettings, data: CallModelData[Any]
+    ) -> None:
+        self._owner = owner
         self._settings = settings
-        self.begin(NEW)
+        self._data = data
+        self._known = NOTHING_KNOWN
+        self.view: list[TResponseInputItem] = []
 
-    def begin(self, state: CompactionState) -> None:
-        """Take up a state, or none."""
-        self.state = state
-        self.reported_tokens = 0
+    async def send(self, begun: _Known) -> ModelInputData:
+        """Give the view of the request, and have the model find it."""
+        self._known = begun
+        self.view = await self._compact()
+        NEWEST_REQUEST.set(self)
+        return ModelInputData(input=self.view, instructions=self._data.model_data.instructions)
 
-    async def send(self, data: CallModelData[Any]) -> ModelInputData:
-        """Give the view of a request, and have the model find it."""
-        view = await self.view(data)
-        NEWEST_REQUEST.set(_Request(self, data, view))
-        return ModelInputData(input=view, instructions=data.model_data.instructions)
+    async def again(self, overflow: Overflow) -> list[TResponseInputItem]:
+        return await self._compact(overflow)
 
-    async def view(
-        self, data: CallModelData[Any], overflow: Overflow | None = None
-    ) -> list[TResponseInputItem]:
-        """Compact the items of a request, beside what its agent says and can do."""
-        tools = [
-            {
-                "name": tool.name,
-                "description": tool.description,
-                "parameters": tool.params_json_schema,
-            }
-            for tool in data.agent.tools
-            if isinstance(tool, FunctionTool)
-        ]
+    def counted(self, tokens: int) -> None:
+        self._owner.count(self._known, tokens)
+
+    async def _compact(self, overflow: Overflow | None = None) -> list[TResponseInputItem]:
+        """Compact the items of the request, beside what its agent says and can do."""
+        begun, data = self._known, self._data
         try:
             compacted = await _compactor(_model_name(data.agent), self._settings).compact(
                 cast("list[Record]", data.model_data.input),
-                state=self.state,
-                overhead=Overhead(system=data.model_data.instructions, tools=tools),
-                reported_tokens=self.reported_tokens,
+                state=begun.state,
+                overhead=Overhead(system=data.model_data.instructions, tools=_tools(data.agent)),
+                reported_tokens=begun.reported_tokens,
                 overflow=overflow,
             )
         except MessagesDoNotFitError as error:
-            self.begin(error.state)
+            self._known = self._owner.keep(begun, _Known(error.state))
             raise
-        self.begin(compacted.state)
+        self._known = self._owner.keep(begun, _Known(compacted.state))
         return cast("list[TResponseInputItem]", compacted.messages)
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """A request of a conversation, as ``FilteredRequest`` describes it."""
-
-    conversation: _Conversation
-    data: CallModelData[Any]
-    view: list[TResponseInputItem]
-
-    async def again(self, overflow: Overflow) -> list[TResponseInputItem]:
-        return await self.conversation.view(self.data, overflow)
-
-    def counted(self, tokens: int) -> None:
-        self.conversation.reported_tokens = tokens
+def _tools(agent: Agent[Any]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": tool.params_json_schema,
+        }
+        for tool in agent.tools
+        if isinstance(tool, FunctionTool)
+    ]
 
 
 def _recovering_config(base: RunConfig, filter: CallModelInputFilter) -> RunConfig:

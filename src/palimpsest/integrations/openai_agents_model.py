@@ -6,7 +6,8 @@ model, so that the model finds the request that it answers in a context variable
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -56,7 +57,7 @@ class RecoveringModel(Model):
     """
 
     def __init__(self, inner: Model) -> None:
-        self.inner = inner
+        self.inner: Model = inner.inner if isinstance(inner, RecoveringModel) else inner
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever it has
         """Give what else a model has: the runner asks some for more than the interface says."""
@@ -102,17 +103,17 @@ class RecoveringModel(Model):
             openai.APIError: every other failure, and a second rejection.
         """
         request = _request(input)
-        items, begun, overflow = input, False, None
+        begun, overflow = False, None
         try:
-            async for event in self.inner.stream_response(
-                system_instructions, items, *rest, **named
-            ):
-                overflow = None if begun or request is None else _told_overflow(event)
-                if overflow is not None:
-                    break
-                begun = begun or event.type not in _OPENING
-                _count(event, request)
-                yield event
+            stream = self.inner.stream_response(system_instructions, input, *rest, **named)
+            async with _closed(stream):
+                async for event in stream:
+                    overflow = None if begun or request is None else _told_overflow(event)
+                    if overflow is not None:
+                        break
+                    begun = begun or event.type not in _OPENING
+                    _count(event, request)
+                    yield event
         except APIError as error:
             overflow = None if begun or request is None else _overflow(error)
             if overflow is None:
@@ -120,9 +121,11 @@ class RecoveringModel(Model):
         if request is None or overflow is None:
             return
         view = await request.again(overflow)
-        async for event in self.inner.stream_response(system_instructions, view, *rest, **named):
-            _count(event, request)
-            yield event
+        stream = self.inner.stream_response(system_instructions, view, *rest, **named)
+        async with _closed(stream):
+            async for event in stream:
+                _count(event, request)
+                yield event
 
     async def close(self) -> None:
         """Close the model."""
@@ -154,6 +157,16 @@ class RecoveringProvider(ModelProvider):
 def recovering(model: Model) -> RecoveringModel:
     """Wrap a model, once."""
     return model if isinstance(model, RecoveringModel) else RecoveringModel(model)
+
+
+@asynccontextmanager
+async def _closed(stream: AsyncIterator[TResponseStreamEvent]) -> AsyncGenerator[None]:
+    """Close a stream at the end, where it can be: its connection would stay open otherwise."""
+    try:
+        yield
+    finally:
+        if isinstance(stream, AsyncGenerator):
+            await stream.aclose()
 
 
 def _request(items: object) -> FilteredRequest | None:
