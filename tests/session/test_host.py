@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from palimpsest.core.errors import SessionBusyError
+from palimpsest.core.errors import CopiedSessionError, SessionBusyError, SessionNotFoundError
 from palimpsest.session.agent_session import AgentSession
 from palimpsest.session.create import create_agent_session
 from palimpsest.session.host import SessionHost
@@ -73,3 +73,41 @@ async def test_a_busy_session_stays_open_until_all_are_shut_down() -> None:
     assert await host.shut_down() == []
     with pytest.raises(asyncio.CancelledError):
         await running
+
+
+@pytest.mark.parametrize("name", ["backup", "11111111-1111-4111-8111-111111111111"])
+async def test_a_copy_is_refused_by_its_name_and_never_written_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("PALIMPSEST_HOME", str(tmp_path / "data"))
+    monkeypatch.chdir(tmp_path)
+    host = opener([Reply(text="one"), Reply(text="two")])
+    session = await host.draft()
+    await session.prompt("first")
+    assert session.path is not None
+    copy = session.path.with_name(f"{name}.jsonl")
+    copy.write_bytes(session.path.read_bytes())
+    listed = {item.path: item for item in await host.stored()}
+    assert listed[session.path].kind == "session"
+    broken = listed[copy]
+    assert broken.kind == "broken"
+    assert broken.code == "copied_session"
+    assert f"a copy of {session.id}; its name is not its id" in broken.reason
+    refusal = CopiedSessionError if len(name) > 6 else SessionNotFoundError
+    for for_writing in (True, False):
+        with pytest.raises(refusal):
+            await host.find(name, for_writing=for_writing)
+    with pytest.raises(refusal):
+        await host.page(name, limit=1)
+    with pytest.raises(CopiedSessionError):
+        await host.open(await SessionManager.open(copy))
+    assert list(host) == [await host.find(session.id)] == [session]
+    await session.prompt("meant for one only")
+    assert b"meant for one only" not in copy.read_bytes()
+    await host.close(session.id)
+    with pytest.raises(refusal):
+        await host.find(name)
+    assert len(host) == 0
+    apart = await host.open(await SessionManager.open(copy))
+    assert apart.path == copy
+    await host.shut_down()

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from palimpsest.core.errors import SessionFileError, SessionNotFoundError
 from palimpsest.session.agent_session import AgentSession
 from palimpsest.session.create import create_agent_session
+from palimpsest.session.framing import seal
 from palimpsest.session.host import SessionHost
 from palimpsest.session.manager import SessionManager
 from palimpsest.session.peeking import peek
@@ -131,3 +134,22 @@ async def test_no_page_of_no_session(project: Path, name: str) -> None:
         await host_of(project).page(name, limit=1)
     with pytest.raises(SessionNotFoundError):
         peek(project / "none.jsonl", before=None, limit=1)
+
+
+@pytest.mark.parametrize(
+    ("messages", "size"),
+    [(10**12, None), (3, None), (-1, None), (0, None), (True, None), (1, -1), (1, True), (1, 0)],
+)
+async def test_what_line_1_says_of_impossible_chunks_is_not_believed(
+    project: Path, messages: int, size: int | None
+) -> None:
+    """A seal tells that line 1 is whole, and anybody can make one."""
+    _, path = await stored(project)
+    head, body = path.read_bytes().split(b"\n", 1)
+    value = json.loads(head)
+    del value["hash"]
+    line = body.split(b"\n", 1)[0] + b"\n"
+    length = len(line) if size is None else size
+    value["chunks"] = [[messages, length, sha256(line).hexdigest()]]
+    path.write_bytes(seal(value, "")[0] + line)
+    assert peek(path, before=None, limit=5) is None

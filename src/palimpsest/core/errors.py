@@ -41,6 +41,7 @@
        └─ SessionFileError            a session file cannot be used as it is; it was not touched
           ├─ UnsupportedSessionError  its format or version is not ours
           ├─ BrokenHeaderError        line 1 cannot be read
+          ├─ CopiedSessionError       it is named for another session than it holds
           ├─ BrokenMessageError       a message or commit line cannot be read
           ├─ BrokenRecordError        a stored record is not valid
           ├─ OrphanResultError        a tool result answers no call
@@ -654,6 +655,24 @@ class BrokenHeaderError(SessionFileError):
     """Line 1 cannot be read."""
 
     code = "broken_header"
+
+
+class CopiedSessionError(SessionFileError):
+    """The file is not named for the session that it holds: a copy, of which there is one already.
+
+    Attributes:
+        session_id: of the session that it holds.
+    """
+
+    code = "copied_session"
+
+    def __init__(self, path: str, session_id: str) -> None:
+        super().__init__(path, 1, f"a copy of {session_id}; its name is not its id")
+        self.args = (path, session_id)
+        self.session_id = session_id
+
+    def __str__(self) -> str:
+        return f"{super().__str__()[:-1]}: remove it, or move it elsewhere and open it by its path."
 
 
 class BrokenMessageError(SessionFileError):

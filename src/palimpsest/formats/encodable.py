@@ -1,4 +1,4 @@
-"""Messages that can be sent: text without lone surrogates, which no request could carry."""
+"""Values that can be sent: text without lone surrogates, which no request or answer could carry."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import dataclasses
 from collections.abc import Mapping
 from typing import TypeVar, cast
 
-from pydantic_ai.messages import BaseToolCallPart, ModelMessage
-
-_T = TypeVar("_T", bound=ModelMessage | BaseToolCallPart[object])
+_T = TypeVar("_T")
 
 
-def encodable(message: _T) -> _T:
-    """Give a message, or a call, whose text is UTF-8; the same one where it is already.
+def encodable(value: _T) -> _T:
+    """Give a value whose text is UTF-8, all through; the same one where it is already.
 
-    A surrogate without its other half becomes U+FFFD, two halves become their character.
+    A surrogate without its other half becomes U+FFFD, two halves become their character. Looked
+    through are lists, tuples, mappings and dataclasses, messages and their parts among them.
     """
-    return cast("_T", _encodable(message))
+    return cast("_T", _encodable(value))
 
 
 def _encodable(value: object) -> object:

@@ -207,11 +207,16 @@ def read_chunks(value: JsonObject) -> list[Chunk] | None:
     chunks: list[Chunk] = []
     for item in items:
         match item:
-            case [int(messages), int(size), str(digest)]:
+            case [int(messages), int(size), str(digest)] if _are_counts(messages, size):
                 chunks.append(Chunk(messages=messages, bytes=size, digest=digest))
             case _:
                 raise MalformedError("'chunks' must hold [messages, bytes, digest]")
     return chunks
+
+
+def _are_counts(messages: int, size: int) -> bool:
+    """Whether so many lines can stand in so many bytes; JSON's true is no 1."""
+    return not isinstance(messages, bool) and not isinstance(size, bool) and 0 < messages <= size
 
 
 def _objects(value: JsonObject, key: str) -> tuple[JsonObject, ...]:

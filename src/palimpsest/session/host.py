@@ -6,9 +6,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
-from palimpsest.core.errors import PalimpsestError, SessionLockedError, SessionNotFoundError
+from palimpsest.core.errors import (
+    CopiedSessionError,
+    PalimpsestError,
+    SessionLockedError,
+    SessionNotFoundError,
+)
 from palimpsest.session.agent_session import AgentSession
-from palimpsest.session.listing import Listed
+from palimpsest.session.listing import BrokenSession, Listed, newest_first
 from palimpsest.session.manager import SessionManager
 from palimpsest.session.peeking import Page, page_bounds, peek
 from palimpsest.session.places import is_session_id, session_path
@@ -43,8 +48,12 @@ class SessionHost:
         return self._sessions.get(session_id)
 
     async def stored(self) -> list[Listed]:
-        """Every stored session of the project, newest first, then the broken ones by name."""
-        return await asyncio.to_thread(SessionManager.list, self.cwd)
+        """Every stored session of the project, newest first, then the broken ones by name.
+
+        A file that is not named for its session is broken here: ``find`` would refuse it.
+        """
+        listed = await asyncio.to_thread(SessionManager.list, self.cwd)
+        return newest_first(map(_refuse_copy, listed))
 
     async def draft(self) -> AgentSession:
         """Open a new session of the project; nothing is stored before its first prompt."""
@@ -61,7 +70,7 @@ class SessionHost:
         Raises:
             SessionNotFoundError: the project has no such session.
             SessionLockedError: another process works on it.
-            SessionFileError: it is broken.
+            SessionFileError: it is broken, or a copy that was given its name.
         """
         async with self._opening:
             session = self.get(session_id)
@@ -69,11 +78,11 @@ class SessionHost:
                 return session
             path = self._path_of(session_id)
             try:
-                manager = await SessionManager.open(path)
+                manager = await SessionManager.open(path, session_id=session_id)
             except SessionLockedError:
                 if for_writing:
                     raise
-                manager = await SessionManager.open(path, read_only=True)
+                manager = await SessionManager.open(path, read_only=True, session_id=session_id)
             await self.close(session_id)
             return await self._open(manager)
 
@@ -106,7 +115,7 @@ class SessionHost:
 
         Raises:
             SessionLockedError: another process works on it.
-            SessionFileError: it is broken.
+            SessionFileError: it is broken, or a copy of a session that is open.
         """
         async with self._opening:
             for session in self._sessions.values():
@@ -143,6 +152,9 @@ class SessionHost:
 
     async def _open(self, manager: SessionManager) -> AgentSession:
         session = await self._open_session(manager)
+        if session.id in self._sessions:
+            await session.dispose()
+            raise CopiedSessionError(str(session.path), session.id)
         self._sessions[session.id] = session
         return session
 
@@ -156,3 +168,10 @@ class SessionHost:
                 error = failure
         await session.dispose(discard_pending=True)
         return error
+
+
+def _refuse_copy(listed: Listed) -> Listed:
+    if listed.kind == "broken" or listed.header.id == listed.path.stem:
+        return listed
+    error = CopiedSessionError(str(listed.path), listed.header.id)
+    return BrokenSession(path=listed.path, code=error.code, reason=str(error))

@@ -41,7 +41,12 @@ class JsonlStore:
 
     @classmethod
     async def open(
-        cls, path: Path, *, read_only: bool = False, files: Files | None = None
+        cls,
+        path: Path,
+        *,
+        read_only: bool = False,
+        session_id: str | None = None,
+        files: Files | None = None,
     ) -> JsonlStore:
         """Open a session file, check it and take its lock.
 
@@ -49,6 +54,7 @@ class JsonlStore:
             path: the file.
             read_only: take no lock, ignore a torn tail, change nothing; another process may be
                 working on the session, and what it commits from now on is not seen.
+            session_id: the session that the file must hold; None takes any.
             files: the file operations to use.
 
         Raises:
@@ -61,7 +67,11 @@ class JsonlStore:
         opened: list[SessionFile] = []
 
         def work() -> None:
-            opened.append(open_session_file(path, files or Files(), read_only=read_only))
+            opened.append(
+                open_session_file(
+                    path, files or Files(), read_only=read_only, session_id=session_id
+                )
+            )
 
         try:
             await finish(work)

@@ -84,12 +84,15 @@ class SessionManager:
         return cls.create(cwd, environment=environment)
 
     @classmethod
-    async def open(cls, path: Path | str, *, read_only: bool = False) -> Self:
+    async def open(
+        cls, path: Path | str, *, read_only: bool = False, session_id: str | None = None
+    ) -> Self:
         """A session that exists.
 
         Args:
             path: its file.
             read_only: take no lock and change nothing; prompts are then refused.
+            session_id: the session that the file must hold; None takes any.
 
         Raises:
             SessionNotFoundError: there is no such file.
@@ -97,7 +100,7 @@ class SessionManager:
             SessionFileError: it is broken; it was not touched.
         """
         file = Path(path)
-        store = await JsonlStore.open(file, read_only=read_only)
+        store = await JsonlStore.open(file, read_only=read_only, session_id=session_id)
         header = (await store.load_tail(sys.maxsize)).header  # without a message
         opened = [store]
 

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from palimpsest.core.errors import InvalidMessageError, SaveFailedError, SessionNotFoundError
+from palimpsest.core.errors import (
+    CopiedSessionError,
+    InvalidMessageError,
+    SaveFailedError,
+    SessionNotFoundError,
+)
 from palimpsest.core.records import fold_records
 from palimpsest.formats.pydantic_ai import outline
 from palimpsest.session.codec import header_object, read_header
@@ -38,8 +43,16 @@ def new_session_file(path: Path, files: Files, header: SessionHeader) -> Session
     )
 
 
-def open_session_file(path: Path, files: Files, *, read_only: bool) -> SessionFile:
+def open_session_file(
+    path: Path, files: Files, *, read_only: bool, session_id: str | None = None
+) -> SessionFile:
     """Open an existing session, check it, and move a torn tail aside unless read-only.
+
+    Args:
+        path: the file.
+        files: the file operations to use.
+        read_only: take no lock and change nothing.
+        session_id: the session that it must hold; None takes any.
 
     Raises:
         SessionNotFoundError: there is no such file.
@@ -54,7 +67,7 @@ def open_session_file(path: Path, files: Files, *, read_only: bool) -> SessionFi
         raise SessionNotFoundError(str(path)) from None
     if read_only:
         try:
-            return _opened(path, files, source, None)
+            return _opened(path, files, source, None, session_id)
         except BaseException:
             source.close()
             raise
@@ -65,14 +78,18 @@ def open_session_file(path: Path, files: Files, *, read_only: bool) -> SessionFi
         raise SaveFailedError(str(path), os_reason(error)) from error
     try:
         with Source(files, path) as locked:
-            return _opened(path, files, locked, lock)
+            return _opened(path, files, locked, lock, session_id)
     except BaseException:
         lock.release()
         raise
 
 
-def _opened(path: Path, files: Files, source: Source, lock: SessionLock | None) -> SessionFile:
+def _opened(
+    path: Path, files: Files, source: Source, lock: SessionLock | None, session_id: str | None
+) -> SessionFile:
     layout, open_calls = read_layout(source, str(path))
+    if session_id not in (None, layout.header.id):
+        raise CopiedSessionError(str(path), layout.header.id)
     recovered = None
     if layout.stop < source.size:
         if lock is None:

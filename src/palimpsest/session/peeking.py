@@ -41,7 +41,8 @@ def page_bounds(total: int, *, before: int | None, limit: int) -> tuple[int, int
 def peek(path: Path, *, before: int | None, limit: int) -> Page | None:
     """Read a page of a session file; takes no lock, and costs the page and what line 1 says.
 
-    None where the file does not vouch for itself: only opening it tells what is in it.
+    None where the file does not vouch for itself, or holds another session than it is named for:
+    only opening it tells what is in it.
 
     Args:
         path: the file; another process may be working on it.
@@ -58,12 +59,15 @@ def peek(path: Path, *, before: int | None, limit: int) -> Page | None:
         raise SessionNotFoundError(str(path)) from None
     with source:
         layout = read_trusted(source)
-        if layout is None:
+        if layout is None or layout.header.id != path.stem:
             return None
         start, stop = page_bounds(layout.message_count, before=before, limit=limit)
         try:
+            messages = _messages(source, layout, start, stop)
+            if len(messages) < stop - start:  # a digest may lie about how many lines it covers
+                return None
             return Page(
-                messages=_messages(source, layout, start, stop),
+                messages=messages,
                 first=start,
                 total=layout.message_count,
                 state=fold_records(stored.record for stored in layout.records),

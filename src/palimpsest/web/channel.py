@@ -100,7 +100,7 @@ class Channel:
 
     def _on_event(self, event: SessionEvent) -> None:
         self._live = fold(self._live, event)
-        data = EventFrame.model_construct(event=event).model_dump_json(by_alias=True)
+        data = EventFrame(event=event).model_dump_json(by_alias=True)
         self._send(self._buffer.add("event", data))
         if not isinstance(event, MessageUpdate):
             self.publish()

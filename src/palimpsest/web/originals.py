@@ -10,6 +10,7 @@ from pydantic_ai import messages as ai
 
 from palimpsest.core.outline import Position
 from palimpsest.core.records import ViewState
+from palimpsest.formats.encodable import encodable
 from palimpsest.formats.pydantic_ai import AnyToolReturn, tool_return_text
 from palimpsest.models.prompts import injected_parts, is_truncated
 from palimpsest.session.prompt_words import starts_turn
@@ -64,7 +65,8 @@ def originals(
 ) -> tuple[Original, ...]:
     """Give messages of the history, the first of which has an index."""
     return tuple(
-        _original(message, index, reading) for index, message in enumerate(messages, first_index)
+        _original(encodable(message), index, reading)
+        for index, message in enumerate(messages, first_index)
     )
 
 
@@ -88,8 +90,14 @@ def _original(message: ai.ModelMessage, index: int, reading: Reading) -> Origina
 
 
 def _milliseconds(message: ai.ModelMessage) -> int:
+    """Give the time since the epoch, 0 where there is none or none that a clock could show."""
     at = message.timestamp
-    return 0 if at is None else int(at.timestamp() * 1000)
+    if at is None:
+        return 0
+    try:
+        return int(at.timestamp() * 1000)
+    except (ValueError, OverflowError):  # of year 1 or 9999 without a zone: that of this machine
+        return 0
 
 
 def _parts(message: ai.ModelMessage, index: int, reading: Reading) -> Iterator[OriginalPart]:

@@ -19,6 +19,7 @@ from pydantic.alias_generators import to_camel
 
 from palimpsest.core.receipt import Receipt
 from palimpsest.core.records import Checkpoint
+from palimpsest.formats.encodable import encodable
 from palimpsest.session.events import ApprovalRequested, Operation, Outcome, SessionEvent
 from palimpsest.session.permissions import PermissionPreset
 from palimpsest.session.state import ActiveCheckpoint, BudgetState
@@ -38,7 +39,19 @@ class ApiModel(BaseModel):
     )
 
 
-class Problem(ApiModel):
+class Answer(ApiModel):
+    """What all answers share: whatever text a value holds, it can be sent.
+
+    Half a surrogate pair stands in file names that are no UTF-8 and in what models cut in two.
+    """
+
+    @model_validator(mode="before")
+    @classmethod
+    def _make_encodable(cls, value: object) -> object:
+        return encodable(value)
+
+
+class Problem(Answer):
     """The body of every answer that is no success."""
 
     code: str
@@ -48,7 +61,7 @@ class Problem(ApiModel):
 # --- answers -------------------------------------------------------------------------------------
 
 
-class Snapshot(ApiModel):
+class Snapshot(Answer):
     """A session at this moment; ``compactionStartedAt`` is milliseconds since the epoch."""
 
     id: str
@@ -73,7 +86,7 @@ class Snapshot(ApiModel):
     live: Live
 
 
-class SessionEntry(ApiModel):
+class SessionEntry(Answer):
     """A session in the list; ``state`` is ``broken`` where its file cannot be opened.
 
     One that nobody named has the beginning of its first prompt for its ``title``.
@@ -89,32 +102,32 @@ class SessionEntry(ApiModel):
     compactions: int = 0
 
 
-class SessionList(ApiModel):
+class SessionList(Answer):
     """The sessions of the project, newest first, then the broken ones."""
 
     cwd: str
     sessions: tuple[SessionEntry, ...]
 
 
-class Accepted(ApiModel):
+class Accepted(Answer):
     """A prompt was accepted and stored; its run goes on by itself."""
 
     run_id: str
 
 
-class SkillList(ApiModel):
+class SkillList(Answer):
     """The skills that a prompt may name."""
 
     names: tuple[str, ...]
 
 
-class FileList(ApiModel):
+class FileList(Answer):
     """Paths of the project, relative; folders end with a slash."""
 
     paths: tuple[str, ...]
 
 
-class RestorePreview(ApiModel):
+class RestorePreview(Answer):
     """What a restore would show; nothing was changed."""
 
     tokens: int
@@ -122,20 +135,20 @@ class RestorePreview(ApiModel):
     pressured: bool
 
 
-class Compactions(ApiModel):
+class Compactions(Answer):
     """Every checkpoint ever saved, oldest first, with its summary."""
 
     checkpoints: tuple[Checkpoint, ...]
 
 
-class ReceiptOf(ApiModel):
+class ReceiptOf(Answer):
     """What one compaction kept, dropped and can bring back."""
 
     checkpoint: str
     receipt: Receipt
 
 
-class ContextShares(ApiModel):
+class ContextShares(Answer):
     """What the next request is made of, in tokens; ``free`` is what may still be added."""
 
     system: int
@@ -149,7 +162,7 @@ class ContextShares(ApiModel):
     outputs_cleared: int
 
 
-class RequestUsage(ApiModel):
+class RequestUsage(Answer):
     """One request as its provider counted it; ``costUsd`` is what all so far came to.
 
     ``afterCompaction`` is true for the first one after a compaction.
@@ -162,13 +175,13 @@ class RequestUsage(ApiModel):
     after_compaction: bool
 
 
-class Usage(ApiModel):
+class Usage(Answer):
     """Every request, oldest first."""
 
     requests: tuple[RequestUsage, ...]
 
 
-class EventFrame(ApiModel):
+class EventFrame(Answer):
     """The data of the stream's frames named ``event``; those named ``snapshot`` hold one."""
 
     event: Annotated[SessionEvent, Field(discriminator="kind")]
@@ -177,7 +190,7 @@ class EventFrame(ApiModel):
 # --- originals -----------------------------------------------------------------------------------
 
 
-class TextPart(ApiModel):
+class TextPart(Answer):
     """Text: of the person, of the model, or put in by nobody (``injected``)."""
 
     kind: Literal["text"] = "text"
@@ -186,14 +199,14 @@ class TextPart(ApiModel):
     injected: bool = False
 
 
-class ThinkingPart(ApiModel):
+class ThinkingPart(Answer):
     """What a model thought, where the provider shows it."""
 
     kind: Literal["thinking"] = "thinking"
     text: str
 
 
-class CallPart(ApiModel):
+class CallPart(Answer):
     """A tool call; ``arguments`` is JSON text."""
 
     kind: Literal["call"] = "call"
@@ -202,7 +215,7 @@ class CallPart(ApiModel):
     arguments: str
 
 
-class ResultPart(ApiModel):
+class ResultPart(Answer):
     """A tool's result; ``shown`` tells what the model sees of it now."""
 
     kind: Literal["result"] = "result"
@@ -214,7 +227,7 @@ class ResultPart(ApiModel):
     shown: Literal["whole", "trimmed", "cleared"] = "whole"
 
 
-class FilePart(ApiModel):
+class FilePart(Answer):
     """An image or another file: its bytes are at ``…/messages/{index}/files/{file}``."""
 
     kind: Literal["file"] = "file"
@@ -223,7 +236,7 @@ class FilePart(ApiModel):
     url: str = ""
 
 
-class OtherPart(ApiModel):
+class OtherPart(Answer):
     """A part that only the model needs; ``name`` is its kind."""
 
     kind: Literal["other"] = "other"
@@ -234,7 +247,7 @@ class OtherPart(ApiModel):
 OriginalPart: TypeAlias = TextPart | ThinkingPart | CallPart | ResultPart | FilePart | OtherPart
 
 
-class Original(ApiModel):
+class Original(Answer):
     """A message of the history, as it was stored.
 
     ``inView`` is false where a summary stands for it. ``inputTokens`` is the provider's count of
@@ -251,7 +264,7 @@ class Original(ApiModel):
     parts: tuple[Annotated[OriginalPart, Field(discriminator="kind")], ...]
 
 
-class Originals(ApiModel):
+class Originals(Answer):
     """A page of the history, oldest first; ``total`` counts all messages."""
 
     messages: tuple[Original, ...]
@@ -275,7 +288,7 @@ Base64 = Annotated[
 ]
 
 
-def _encodable(text: str) -> str:
+def _whole(text: str) -> str:
     """Refuse half a surrogate pair: JSON may escape one, and nothing can store it."""
     try:
         text.encode()
@@ -284,7 +297,7 @@ def _encodable(text: str) -> str:
     return text
 
 
-Text = Annotated[str, AfterValidator(_encodable)]
+Text = Annotated[str, AfterValidator(_whole)]
 
 
 class ImageBody(ApiModel):
