@@ -39,7 +39,7 @@ from tests.lab.long_recordings import (
     long_texts,
     openai_messages,
 )
-from tests.transcripts.samples import lines, outline, pi_entry, write
+from tests.transcripts.samples import Object, lines, outline, pi_entry, write
 
 
 def run(*arguments: str | Path) -> Result:
@@ -307,3 +307,18 @@ def test_a_fact_takes_one_line(text: str, detail: str, columns: int, line: str) 
     found = receipt(after=1, commands=Facts(newest=(fact,), in_view=0, total=1))
     printed = [str(item) for item in receipt_lines(found, columns=columns)]
     assert printed[3] == line
+
+
+def test_what_no_compaction_shrinks_is_named_and_whether_the_result_fits(tmp_path: Path) -> None:
+    system: Object = {"role": "system", "content": "Rule of the house. " * 6_000}
+    messages = openai_messages()[1:]
+    large = run(
+        write(tmp_path, json.dumps([system, *messages]), "large.json"), "-o", tmp_path / "a"
+    )
+    assert large.exit_code == 0
+    said = " ".join(large.output.split())
+    assert "are system text and tools, which compaction cannot shrink." in said
+    assert "This does not fit the window: at most " in said
+    small = run(write(tmp_path, json.dumps(messages), "small.json"), "-o", tmp_path / "b")
+    assert small.exit_code == 0
+    assert "does not fit" not in small.output

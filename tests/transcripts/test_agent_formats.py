@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from palimpsest.core.errors import NotARecordingError
-from palimpsest.transcripts import RecordedCompaction, Recording, expand_paths, read_recordings
+from palimpsest.transcripts import (
+    RecordedCompaction,
+    Recording,
+    expand_paths,
+    opencode_storage,
+    read_recordings,
+)
 from tests.transcripts.agent_samples import (
     AIDER,
     codex_item,
@@ -250,6 +257,37 @@ def test_an_opencode_storage_folder_is_its_sessions(tmp_path: Path) -> None:
     [damaged] = read_recordings(found[0])
     assert [problem.kind for problem in damaged.problems] == ["lost"]
     assert damaged.messages == recording.messages
+
+
+@pytest.mark.parametrize("name", ["ses_x/../../../secret", "..", "", "ses_\0"])
+def test_an_opencode_session_never_leaves_its_folder(tmp_path: Path, name: str) -> None:
+    for secret in (tmp_path / "secret", tmp_path):
+        secret.mkdir(exist_ok=True)
+        write(secret, json.dumps({"id": "msg_1", "sessionID": name, "role": "user"}), "msg_1.json")
+    storage = _storage(tmp_path, opencode_records())
+    assert (
+        list(opencode_storage.beside(storage / "session" / "p" / "ses_1.json", {"id": name})) == []
+    )
+    absolute: Object = {"id": str(tmp_path / "secret")}
+    assert list(opencode_storage.beside(storage / "session" / "p" / "ses_1.json", absolute)) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs pipes and devices among files")
+def test_a_pipe_or_device_among_records_is_reported_and_not_waited_for(tmp_path: Path) -> None:
+    storage = _storage(tmp_path, opencode_records())
+    os.mkfifo(storage / "part" / "msg_1" / "prt_8.json")
+    (storage / "part" / "msg_1" / "prt_9.json").symlink_to("/dev/zero")
+    [recording] = read_recordings(storage / "session" / "p" / "ses_1.json")
+    assert [problem.what for problem in recording.problems] == [
+        f"The record prt_{number}.json could not be read: it is no regular file."
+        for number in (8, 9)
+    ]
+    events = tmp_path / "events"
+    events.mkdir()
+    os.mkfifo(events / "0.json")
+    write(events, json.dumps({"id": 1, "source": "user", "action": "message"}), "1.json")
+    [logged] = read_recordings(events)
+    assert [problem.kind for problem in logged.problems] == ["lost"]
 
 
 def test_opencode_parts_without_their_message(tmp_path: Path) -> None:

@@ -30,7 +30,15 @@ from pydantic_ai.messages import (
 )
 
 from palimpsest.core.errors import NotARecordingError
-from palimpsest.transcripts import CompactedView, Recording, expand_paths, read_recordings, rewrite
+from palimpsest.transcripts import (
+    CompactedView,
+    Recording,
+    expand_paths,
+    inspect_ai,
+    read_recordings,
+    rewrite,
+)
+from palimpsest.transcripts.recording import Problem
 from tests.formats.messages import histories
 from tests.transcripts.framework_samples import (
     inspect_log,
@@ -224,6 +232,18 @@ def test_inspect_archives(tmp_path: Path, head: str, compression: int) -> None:
     out = io.StringIO()
     rewrite(first, CompactedView(kept_message_indices=(1, 2, 3), summary="S"), out)
     assert outline(read(tmp_path, json.loads(out.getvalue())))[1:] == INSPECT_LINES[1:]
+
+
+def test_a_sample_that_unpacks_to_more_than_any_is_reported(tmp_path: Path) -> None:
+    path = _archive(tmp_path, {**_log_entries(), "samples/9.json": json.dumps("a" * 9_000_000)})
+    assert path.stat().st_size < 100_000
+    problems: list[Problem] = []
+    log = inspect_ai.log_in(path, problems, largest_bytes=8 * 2**20)
+    assert isinstance(log, dict)
+    assert len(inspect_ai.sessions_in(log)) == 2
+    assert [problem.what for problem in problems] == [
+        "The entry samples/9.json could not be read: it unpacks to more than 8 MiB."
+    ]
 
 
 def test_a_sample_of_an_archive_that_cannot_be_read(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+from pydantic_ai.messages import ModelResponse
 
 from palimpsest.core.errors import InvalidSettingError, NotARecordingError
 from palimpsest.transcripts import CompactedView, Recording, read_recordings, rewrite
@@ -72,6 +73,30 @@ def test_kept_messages_and_summary_come_back(tmp_path: Path, name: str, share: f
     else:
         assert got == [f"PROMPT: {SUMMARY}", *expected]
     assert [problem for problem in result.problems if "again" not in problem.what] == []
+
+
+@pytest.mark.parametrize("name", sample_texts())
+def test_counts_of_requests_that_were_longer_do_not_stay(tmp_path: Path, name: str) -> None:
+    recording = read(tmp_path, sample_texts()[name][1])
+    kept = tuple(range(1, len(recording.messages)))
+    result = back(tmp_path, recording, CompactedView(kept_message_indices=kept, summary=SUMMARY))
+    replies = [m.message for m in result.messages if isinstance(m.message, ModelResponse)]
+    assert [reply.usage.input_tokens for reply in replies] == [0] * len(replies)
+    assert replies
+
+
+@pytest.mark.parametrize("name", ["claude", "pi tree"])
+def test_a_kept_message_without_an_id_stays(tmp_path: Path, name: str) -> None:
+    raw = [json.loads(line) for line in sample_texts()[name][1].splitlines()]
+    newest = next(
+        value for value in reversed(raw) if value.get("type") in {"user", "assistant", "message"}
+    )
+    for key in ("uuid", "id"):
+        newest.pop(key, None)
+    recording = read(tmp_path, lines(*raw))
+    count = len(recording.messages)
+    view = CompactedView(kept_message_indices=tuple(range(1, count)), summary=SUMMARY)
+    assert len(back(tmp_path, recording, view).messages) == count - 1
 
 
 def _without_ids(line: str) -> str:

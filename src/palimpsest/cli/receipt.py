@@ -21,12 +21,24 @@ DETAIL_COLUMNS = 28
 def print_receipt(compacted: CompactedRecording, *, to_stderr: bool) -> None:
     """Print what one compaction did, a fact a line, as wide as the terminal."""
     console = Console(stderr=to_stderr, highlight=False)
-    for line in receipt_lines(compacted.receipt, columns=console.width):
+    size, *details = receipt_lines(compacted.receipt, columns=console.width)
+    for line in (size, *_limits(compacted), *details):
         console.print(line)
     if compacted.split:
         console.print("The newest turn itself was cut after a step; its prompt stays verbatim.")
     window = f"Window: {compacted.window:,} ({one_line(compacted.window_source)})."
     console.print(Text(window, style="dim"))
+
+
+def _limits(compacted: CompactedRecording) -> Iterator[Text]:
+    """Yield what a compaction cannot change, and whether its result fits."""
+    if fixed := compacted.fixed_tokens:
+        yield Text(
+            f"Of these about {fixed:,} are system text and tools, which compaction cannot shrink."
+        )
+    if compacted.receipt.figures.tokens_after > compacted.largest_tokens:
+        largest = f"{compacted.largest_tokens:,} tokens do, beside an answer"
+        yield Text(f"This does not fit the window: at most {largest}.", style="bold")
 
 
 def receipt_lines(receipt: Receipt, *, columns: int) -> Iterator[Text]:

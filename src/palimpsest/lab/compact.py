@@ -37,6 +37,8 @@ class CompactedRecording:
     Attributes:
         view: to be written in the recording's own format.
         receipt: what was kept, dropped and can be brought back from the original file.
+        fixed_tokens: system text and tools in each request, which no compaction shrinks.
+        largest_tokens: the largest request that fits the window beside an answer.
         window: context window that was assumed, tokens.
         window_source: where it comes from.
         split: the newest turn itself was cut, since there was no older one to summarise.
@@ -44,6 +46,8 @@ class CompactedRecording:
 
     view: CompactedView
     receipt: Receipt
+    fixed_tokens: int
+    largest_tokens: int
     window: int
     window_source: str
     split: bool
@@ -80,6 +84,8 @@ def compact_recording(
     return CompactedRecording(
         view=_compacted_view(view),
         receipt=build_receipt(_figures(before, view, setting), ledger, _text(view, measured)),
+        fixed_tokens=fitted.fixed_tokens,
+        largest_tokens=budget.input_limit,
         window=resolved,
         window_source=source,
         split=view.prompt_index is not None,

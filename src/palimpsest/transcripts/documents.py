@@ -95,7 +95,10 @@ def _values_of(files: Iterable[Path], problems: list[Problem]) -> list[Json]:
     """What files of one record each hold; one that cannot be read is reported."""
     values: list[Json] = []
     for path in files:
-        found, stopped = read_documents(path.read_bytes())
+        # A pipe, or a device, would be waited for, and may never end.
+        found, stopped = (
+            read_documents(path.read_bytes()) if path.is_file() else ([], "it is no regular file")
+        )
         if stopped:
             what = f"The record {path.name} could not be read: {stopped}."
             problems.append(Problem(path=str(path), line=None, what=what, kind="lost"))

@@ -6,6 +6,7 @@ import lzma
 import struct
 import zipfile
 import zlib
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pydantic_ai.messages import (
@@ -49,6 +50,9 @@ if TYPE_CHECKING:
 
 FORMAT = "inspect-ai"
 
+LARGEST_ENTRY_BYTES = 512 * 2**20
+"""Of one entry of an archive, unpacked. The largest samples in public logs have a tenth of it."""
+
 _ATTACHMENT = "attachment://"
 _ZIP = b"PK\x03\x04"
 # Encrypted entries are a RuntimeError, unknown compression a NotImplementedError, a kind of it.
@@ -74,8 +78,15 @@ def is_archive(path: Path) -> bool:
         return file.read(len(_ZIP)) == _ZIP
 
 
-def log_in(path: Path, problems: list[Problem]) -> Json:
+def log_in(
+    path: Path, problems: list[Problem], *, largest_bytes: int = LARGEST_ENTRY_BYTES
+) -> Json:
     """The log that an archive holds, as one document; samples that cannot be read are reported.
+
+    Args:
+        path: the archive.
+        problems: what was lost is added here.
+        largest_bytes: an entry that unpacks to more is not read.
 
     Raises:
         NotARecordingError: the archive is broken, or no log.
@@ -88,8 +99,9 @@ def log_in(path: Path, problems: list[Problem]) -> Json:
             samples = [n for n in names if n.startswith("samples/") and n.endswith(".json")]
             if not heads and not samples:
                 raise NotARecordingError(str(path), "it is an archive, but no inspect_ai log.")
-            head = _entry(archive, heads[0], path, problems) if heads else None
-            found = [_entry(archive, name, path, problems) for name in samples]
+            read_entry = partial(_entry, archive, path, problems, largest_bytes)
+            head = read_entry(heads[0]) if heads else None
+            found = [read_entry(name) for name in samples]
     except _BROKEN as error:
         raise NotARecordingError(str(path), f"its archive is broken ({error}).") from error
     read: list[Json] = [sample for sample in found if sample is not None]
@@ -98,14 +110,31 @@ def log_in(path: Path, problems: list[Problem]) -> Json:
     return {**as_record(head), "samples": read}
 
 
-def _entry(archive: zipfile.ZipFile, name: str, path: Path, problems: list[Problem]) -> Json:
+def _entry(
+    archive: zipfile.ZipFile, path: Path, problems: list[Problem], largest_bytes: int, name: str
+) -> Json:
     """A JSON entry of an archive; None where it cannot be read."""
     try:
-        return _parsed(archive.read(name))
+        return _parsed(_bytes_of(archive, name, largest_bytes))
     except (*_BROKEN, OSError) as error:
         what = f"The entry {name} could not be read: {error}."
         problems.append(Problem(path=str(path), line=None, what=what, kind="lost"))
         return None
+
+
+def _bytes_of(archive: zipfile.ZipFile, name: str, largest: int) -> bytes:
+    """The bytes of an entry; what it says of its size may be wrong, so no more is unpacked.
+
+    Raises:
+        ValueError: it is larger than any sample.
+    """
+    if archive.getinfo(name).file_size <= largest:
+        with archive.open(name) as entry:
+            data = entry.read(largest + 1)
+        if len(data) <= largest:
+            return data
+    too_large = f"it unpacks to more than {largest // 2**20} MiB"
+    raise ValueError(too_large)
 
 
 def _parsed(data: bytes) -> Json:

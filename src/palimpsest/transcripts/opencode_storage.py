@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from palimpsest.formats.content import as_record, as_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from palimpsest.core.excerpt import Json
     from palimpsest.formats.content import Record
@@ -65,6 +65,9 @@ def beside(path: Path, session: Json) -> Iterator[Path]:
         OSError: a folder of them cannot be read.
     """
     storage = path.parent.parent.parent
-    for message in sorted((storage / "message" / _id(as_record(session))).glob("*.json")):
+    name = _id(as_record(session))
+    if name in {"", ".", ".."} or name != Path(name).name or "\x00" in name:
+        return  # It would lead out of the folder.
+    for message in sorted((storage / "message" / name).glob("*.json")):
         yield message
         yield from sorted((storage / "part" / message.stem).glob("*.json"))

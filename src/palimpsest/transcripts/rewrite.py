@@ -12,7 +12,13 @@ from palimpsest.transcripts import claude_code, pi
 from palimpsest.transcripts.history import named_apart
 from palimpsest.transcripts.read import read_sessions
 from palimpsest.transcripts.rewrite_records import load_lines, written_document
-from palimpsest.transcripts.view import CompactedView, kept_content, kept_records, view_records
+from palimpsest.transcripts.view import (
+    CompactedView,
+    kept_content,
+    kept_records,
+    uncounted,
+    view_records,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,6 +28,7 @@ if TYPE_CHECKING:
     from palimpsest.formats.content import Record
     from palimpsest.transcripts.history import Built
     from palimpsest.transcripts.recording import Recording
+    from palimpsest.transcripts.view import KeptRecord
 
 
 def rewrite(recording: Recording, view: CompactedView, out: TextIO) -> None:
@@ -119,10 +126,12 @@ def _claude_lines(values: Sequence[Record], built: Built, view: CompactedView) -
         message = as_record(value.get("message"))
         if message:
             content = kept_content(message.get("content"), record)
-            value["message"] = {**_uncounted(message), "content": content}
+            value["message"] = {**uncounted(message), "content": content}
         value.pop("logicalParentUuid", None)
         value["parentUuid"] = parent
-        parent = as_text(value.get("uuid")) or parent
+        # Readers pass over a line that has no id of its own.
+        parent = as_text(value.get("uuid")) or str(uuid.UUID(_made_up_id(record)[:32]))
+        value["uuid"] = parent
         yield value
 
 
@@ -146,14 +155,14 @@ def _pi_lines(values: Sequence[Record], built: Built, view: CompactedView) -> It
         }
         if is_tree:
             parent = hashlib.sha256(view.summary.encode(errors="replace")).hexdigest()[:8]
-            first_id = values[first_entry].get("id") if kept else parent
+            first_id = _pi_id(values, kept[0]) if kept else parent
             entry |= {"id": parent, "parentId": None, "firstKeptEntryId": first_id}
         else:
             entry["firstKeptEntryIndex"] = 1 + bool(header)
         yield entry
     for record in kept:
         value = dict(values[record.entry])
-        message = _uncounted(as_record(value.get("message")))
+        message = uncounted(as_record(value.get("message")))
         if message:
             value["message"] = message
         if None in record.cleared:
@@ -162,20 +171,15 @@ def _pi_lines(values: Sequence[Record], built: Built, view: CompactedView) -> It
             value["message"] = {**cleared, "content": text}
         if is_tree:
             value["parentId"] = parent
-            parent = as_text(value.get("id")) or parent
+            parent = _pi_id(values, record)
+            value["id"] = parent
         yield value
 
 
-def _uncounted(message: Record) -> Record:
-    """A message with its usage at zero: the provider counted a context that is gone."""
-    usage = message.get("usage")
-    if not isinstance(usage, dict):
-        return message
-    return {**message, "usage": _zeroed(usage)}
+def _made_up_id(record: KeptRecord) -> str:
+    return hashlib.sha256(f"palimpsest:{record.entry}".encode()).hexdigest()
 
 
-def _zeroed(value: Json) -> Json:
-    if isinstance(value, dict):
-        return {key: _zeroed(item) for key, item in value.items()}
-    is_count = isinstance(value, int | float) and not isinstance(value, bool)
-    return 0 if is_count else value
+def _pi_id(values: Sequence[Record], record: KeptRecord) -> str:
+    """The id of an entry, made up where it has none: readers pass over such an entry."""
+    return as_text(values[record.entry].get("id")) or _made_up_id(record)[:8]

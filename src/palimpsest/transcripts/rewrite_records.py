@@ -22,7 +22,7 @@ from palimpsest.transcripts import (
     smolagents,
 )
 from palimpsest.transcripts.detect import line_format
-from palimpsest.transcripts.view import Writing, kept_content, kept_records, view_records
+from palimpsest.transcripts.view import Writing, kept_content, kept_records, uncounted, view_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -133,6 +133,8 @@ def written_document(document: Json, built: Built, view: CompactedView) -> str:
         # Other copies of what the view leaves out, and an answer beside the list.
         copies = {"raw_messages"} if len(records) in stays else {"raw_messages", "response"}
         changed = {key: value for key, value in changed.items() if key not in copies}
+        if isinstance(response := changed.get("response"), dict):
+            changed["response"] = uncounted(response)
         if "trajectory" in changed:
             changed["trajectory"] = []
     is_result = isinstance(document, dict) and "traj" in document

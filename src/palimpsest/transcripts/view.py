@@ -164,7 +164,41 @@ def view_records(
 def _shown(kept: Iterable[KeptRecord], records: Sequence[Json], writing: Writing) -> list[Json]:
     """Kept records; what is no object, or stands beside the list, cannot be edited."""
     found = [(records[one.entry], one) for one in kept if one.entry < len(records)]
-    return [writing.shown(raw, one) if isinstance(raw, dict) else raw for raw, one in found]
+    return [
+        uncounted(as_record(writing.shown(raw, one))) if isinstance(raw, dict) else raw
+        for raw, one in found
+    ]
+
+
+_COUNTS = frozenset({"usage", "metrics", "tokens", "usage_metadata", "token_usage"})
+_AROUND = frozenset(
+    {"message", "info", "data", "kwargs", "extra", "response", "response_metadata"}
+    | {"tool_call_metadata", "model_response"}
+)
+"""Envelopes in which formats keep what came with a message; never arguments or content."""
+
+
+def uncounted(record: Record) -> Record:
+    """A record with its usage at zero: the provider counted a context that is gone."""
+    shown: Record = {}
+    for key, value in record.items():
+        is_record = isinstance(value, dict)
+        if is_record and key in _COUNTS:
+            shown[key] = _zeroed(value)
+        elif is_record and key in _AROUND:
+            shown[key] = uncounted(as_record(value))
+        elif key == "parts" and isinstance(value, list):
+            shown[key] = [uncounted(v) if isinstance(v, dict) else v for v in value]
+        else:
+            shown[key] = value
+    return shown
+
+
+def _zeroed(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {key: _zeroed(item) for key, item in value.items()}
+    is_count = isinstance(value, int | float) and not isinstance(value, bool)
+    return 0 if is_count else value
 
 
 def is_system(record: Record) -> bool:
