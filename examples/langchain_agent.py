@@ -25,4 +25,7 @@ def talk(prompts: list[str], model: Any) -> list[BaseMessage]:  # noqa: ANN401 -
 
 
 if __name__ == "__main__":
-    print(talk(["Hello."], os.environ["LANGCHAIN_MODEL"])[-1].content)
+    name = os.environ.get("LANGCHAIN_MODEL")
+    if name is None:
+        raise SystemExit("Set LANGCHAIN_MODEL, as in LANGCHAIN_MODEL=openai:gpt-5.")
+    print(talk(["Hello."], name)[-1].content)

@@ -10,6 +10,7 @@ from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models import Model
 
 import palimpsest
+from palimpsest.models import resolve_model
 
 
 async def talk(prompts: list[str], model: str | Model) -> list[ModelMessage]:
@@ -28,4 +29,9 @@ async def talk(prompts: list[str], model: str | Model) -> list[ModelMessage]:
 
 
 if __name__ == "__main__":
-    print(asyncio.run(talk(["Hello."], os.environ["PALIMPSEST_MODEL"]))[-1])
+    name = os.environ.get("PALIMPSEST_MODEL")
+    if name is None:
+        raise SystemExit(
+            "Set PALIMPSEST_MODEL, as in PALIMPSEST_MODEL=anthropic:claude-sonnet-4-5."
+        )
+    print(asyncio.run(talk(["Hello."], resolve_model(name).model))[-1])

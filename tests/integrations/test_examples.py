@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from palimpsest.core.errors import UnknownModelError
 from palimpsest.testing import Reply, ScriptedModel
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -69,3 +70,20 @@ def test_nothing_is_left_out() -> None:
     assert names == {
         name.removeprefix("test_") for name in globals() if name.removeprefix("test_") in names
     }
+
+
+@pytest.mark.parametrize("name", ["pydantic_ai_agent", "langchain_agent"])
+def test_an_example_says_which_variable_it_needs(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("langchain")
+    for variable in ("PALIMPSEST_MODEL", "LANGCHAIN_MODEL"):
+        monkeypatch.delenv(variable, raising=False)
+    with pytest.raises(SystemExit, match=r"Set (PALIMPSEST|LANGCHAIN)_MODEL, as in "):
+        runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+
+
+def test_an_example_takes_the_names_that_the_command_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PALIMPSEST_MODEL", "nowhere:model")
+    with pytest.raises(UnknownModelError):
+        runpy.run_path(str(EXAMPLES / "pydantic_ai_agent.py"), run_name="__main__")

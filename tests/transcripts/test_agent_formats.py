@@ -332,5 +332,5 @@ def test_marks_in_the_words_of_a_model_are_its_own(tmp_path: Path) -> None:
 
 def test_other_markdown_is_no_chat(tmp_path: Path) -> None:
     page = "# A page\n\n#### A heading\n\n> A quotation\n"
-    with pytest.raises(NotARecordingError, match="broken at character 0"):
+    with pytest.raises(NotARecordingError, match="none of the known formats"):
         read(tmp_path, page)

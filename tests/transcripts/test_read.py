@@ -38,8 +38,14 @@ def test_the_format_is_told_from_the_content(tmp_path: Path, name: str) -> None:
         pytest.param(b"\x1f\x8b\x08" + bytes(range(128, 256)), "it is binary.", id="packed"),
         pytest.param("{}".encode("utf-16"), "it is binary.", id="UTF-16"),
         pytest.param(b'[{"role": "user", ', "truncated", id="truncated"),
-        pytest.param(b"Dear diary, today", "broken at character 0", id="prose"),
+        pytest.param(
+            b"Dear diary, today", "none of the known formats: claude-code, codex", id="prose"
+        ),
         pytest.param(b'{"some": "settings"}', "none of the shapes", id="other JSON"),
+        pytest.param(b"# Title\n\nSee.", "none of the known formats", id="markdown"),
+        pytest.param(
+            b'{"format":"palimpsest-session","version":2}', "`palimpsest export`", id="own session"
+        ),
         pytest.param(b"[1, 2]", "none of the shapes", id="numbers"),
         pytest.param(b"[]", "none of the shapes", id="empty list"),
         pytest.param(b'{"type": "session", "timestamp": ""}', "holds no message", id="header"),
@@ -62,6 +68,12 @@ def test_missing_files_folders_and_unknown_formats(tmp_path: Path) -> None:
         list(read_recordings(tmp_path))
     with pytest.raises(UnknownFormatError, match="Known formats: claude-code, codex"):
         list(read_recordings(tmp_path, format="word"))
+
+
+def test_prose_is_no_history_of_aider(tmp_path: Path) -> None:
+    path = write(tmp_path, "# Title\n\nSee below.\n\n> Quoted.\n")
+    with pytest.raises(NotARecordingError, match="no line of it is aider's"):
+        list(read_recordings(path, format="aider"))
 
 
 def test_a_format_that_does_not_fit(tmp_path: Path) -> None:

@@ -39,6 +39,11 @@ def is_history(text: str) -> bool:
     return all(any(_is_marked(line, mark) for line in lines) for mark in (_PERSON, _SCREEN))
 
 
+def is_marked(text: str) -> bool:
+    """Whether any line of a file starts a chat, or is what a person typed in one."""
+    return any(line.startswith((_START, _PERSON)) for line in text.splitlines())
+
+
 def _is_marked(line: str, mark: str) -> bool:
     """Whether aider wrote a line: it ends each as markdown ends one, which models hardly do."""
     return line.startswith(mark) and line.endswith(_BREAK)

@@ -55,6 +55,7 @@ _CODEX_TYPES = frozenset(
     {"session_meta", "response_item", "event_msg", "turn_context", "compacted"}
 )
 _KIMI_ROLES = frozenset({"_system_prompt", "_checkpoint", "_usage"})
+_OWN_SESSION = b'{"format":"palimpsest-session"'
 _ARCHIVE = b"PK\x03\x04"
 
 
@@ -80,6 +81,11 @@ def check_text(path: Path) -> None:
     text = head.lstrip(b" \t\r\n\x00")
     if not text:
         raise NotARecordingError(str(path), "it is empty.")
+    if text.startswith(_OWN_SESSION):
+        reason = (
+            "it is a session of Palimpsest's own; hand over what `palimpsest export` makes of it."
+        )
+        raise NotARecordingError(str(path), reason)
     if text[0:1] not in (b"{", b"[") and (b"\x00" in text or not _is_text(text)):
         raise NotARecordingError(str(path), "it is binary.")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from palimpsest.core.errors import NotARecordingError
 from palimpsest.transcripts import (
     aider,
     inspect_ai,
@@ -49,7 +50,7 @@ def load_documents(path: Path, format: str | None) -> Documents:
         format: the format of all documents; None tells it from each.
 
     Raises:
-        NotARecordingError: an archive that is no recording.
+        NotARecordingError: an archive that is no recording, or text that is none of aider's.
         OSError: something cannot be read.
     """
     problems = list[Problem]()
@@ -61,6 +62,9 @@ def load_documents(path: Path, format: str | None) -> Documents:
         found, stopped, format = [inspect_ai.log_in(path, problems)], "", inspect_ai.FORMAT
     elif _is_aider(path, format):
         text = path.read_bytes().decode(errors="replace")
+        if not aider.is_marked(text):
+            reason = "no line of it is aider's: neither the start of a chat nor a prompt."
+            raise NotARecordingError(str(path), reason)
         found, stopped, format = aider.sessions_in(text), "", aider.FORMAT
     elif format in _LINES and line_format(path) == format:
         found, stopped = [entry.value for entry in read_entries(path, problems)], ""

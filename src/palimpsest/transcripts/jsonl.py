@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from palimpsest.formats.content import Record
 
 _DECODER = json.JSONDecoder(strict=False)
+NO_JSON = "it does not begin with JSON"
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -120,6 +121,8 @@ def read_documents(data: bytes) -> tuple[list[Json], str]:
         except RecursionError:
             return found, "its JSON is nested too deep"
         except json.JSONDecodeError as error:
+            if error.pos == 0:
+                return found, NO_JSON
             if error.pos >= len(text) or "Unterminated" in error.msg:
                 return found, "its JSON ends in the middle (truncated)"
             return found, f"its JSON is broken at character {error.pos}: {error.msg}"

@@ -33,6 +33,7 @@ from palimpsest.transcripts import (
 from palimpsest.transcripts.detect import check_text, line_format
 from palimpsest.transcripts.documents import load_documents
 from palimpsest.transcripts.history import named_apart
+from palimpsest.transcripts.jsonl import NO_JSON
 from palimpsest.transcripts.recording import Problem
 
 if TYPE_CHECKING:
@@ -145,6 +146,8 @@ def read_sessions(path: Path, format: str | None) -> list[DocumentSession]:
     """
     loaded = load_documents(path, format)
     stopped = loaded.stopped
+    if not loaded.values and stopped == NO_JSON:
+        raise NotARecordingError(str(path), f"it has none of the known formats: {_known()}.")
     if not loaded.values:
         raise NotARecordingError(str(path), f"{stopped or 'it is empty'}.")
     sessions: list[DocumentSession] = []
