@@ -100,6 +100,15 @@ async def test_the_link_works_once_and_leaves_a_strict_cookie(project: Path) -> 
         refused = await other.get(link)
         assert refused.status_code == 401
         assert "used before" in refused.json()["message"]
+        looked = await other.get(link, headers={"Accept": "text/html,*/*;q=0.8"})
+        assert looked.status_code == 401
+        assert looked.headers["Content-Type"].startswith("text/html")
+        assert "start `palimpsest web` again for a new link" in looked.text
+        assert "Content-Security-Policy" in looked.headers
+        bare = await other.get("/", headers={"Accept": "text/html"})
+        assert "Open the link" in bare.text
+        for_a_program = await other.get("/api/sessions", headers={"Accept": "text/html"})
+        assert for_a_program.json()["code"] == "unauthorized"
 
 
 @pytest.mark.parametrize(

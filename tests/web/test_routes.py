@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import pytest
 from palimpsest.session.manager import SessionManager
 from palimpsest.session.places import project_directory
 from palimpsest.testing import Gate, Reply
-from palimpsest.web.app import create_app
+from palimpsest.web.app import create_app, require_page
+from palimpsest.web.problems import PageNotBuiltError
 from tests.session.helpers import read, work
 from tests.web.served import BASE, Served, served, sessions
 
@@ -417,6 +419,14 @@ async def test_without_a_built_page_it_says_how_to_build_it(project: Path) -> No
         assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
         assert "make page" in answer.json()["message"]
         assert (await client.get("/api/sessions")).status_code == 200
+
+
+def test_the_command_needs_a_built_page(project: Path, tmp_path: Path) -> None:
+    require_page(built(project))
+    with pytest.raises(PageNotBuiltError, match=r"make page.*install.*create_app") as refused:
+        require_page(tmp_path)
+    again = pickle.loads(pickle.dumps(refused.value))
+    assert (str(again), again.exit_status) == (str(refused.value), 2)
 
 
 async def test_a_project_sees_its_own_sessions_only(project: Path, tmp_path: Path) -> None:

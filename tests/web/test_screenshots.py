@@ -19,9 +19,10 @@ async def test_the_demo_in_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     pictures = Path(os.environ.get("SCREENSHOTS") or tmp_path)
     monkeypatch.setenv("PALIMPSEST_HOME", str(tmp_path))  # put back after the stage's own
     monkeypatch.setattr(sys, "executable", "python3")  # the commands in the pictures
-    with stage() as (host, act):
+    with stage() as (host, first, act):
         await act()
         (session,) = host
+        assert session.id == first
         assert session.get_compactions()
         async with site_of(host) as found:
             page = await found.page(session)

@@ -24,6 +24,8 @@ Examples:
 
 LOOPBACK_ADDRESSES = frozenset({"127.0.0.1", "::1"})
 
+SCRIPTED = "The agent is scripted: whatever you type, it goes on with the next task of its story."
+
 ELSEWHERE = """\
 Other machines reach it by that link, or by another address of this machine in its place, no name.
 Whoever opens the link first works as you do on this machine, and nothing is encrypted on the way:
@@ -54,9 +56,16 @@ def web(
     from palimpsest.core.errors import MissingExtraError
 
     try:
+        from palimpsest.web.app import require_page
         from palimpsest.web.server import listen, serve
     except ModuleNotFoundError as error:
         raise MissingExtraError("web", "palimpsest-ai[web]") from error
+
+    if model is not None and not demo:
+        from palimpsest.models.resolve import resolve_model
+
+        resolve_model(model)  # what is wrong with it is said here, not in the browser
+    require_page()
 
     def ready(link: str) -> None:
         typer.echo(f"Palimpsest listens. Open {link}")
@@ -72,8 +81,13 @@ def web(
     if demo:
         from palimpsest.lab.stage import stage
 
-        with stage() as (sessions, act):
-            asyncio.run(serve(sessions, listening, ready, unsaved=unsaved, beside=act))
+        with stage() as (sessions, first, act):
+
+            def ready_on_first(link: str) -> None:
+                typer.echo(SCRIPTED)
+                ready(f"{link}#{first}")
+
+            asyncio.run(serve(sessions, listening, ready_on_first, unsaved=unsaved, beside=act))
     else:
         asyncio.run(serve(_sessions(model), listening, ready, unsaved=unsaved))
 

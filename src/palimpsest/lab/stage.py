@@ -20,6 +20,8 @@ WINDOW = 16_000
 LEFT_TO_THE_PERSON = 4
 """Prompts at the end of the story that the person gives: whatever they say, the work goes on."""
 
+TITLE = "Ten days of the till (scripted: whatever you type, its next task runs)"
+
 _ENCORES = 200
 _END = Reply(
     text=(
@@ -31,11 +33,11 @@ _END = Reply(
 
 
 @contextmanager
-def stage() -> Generator[tuple[SessionHost, Callable[[], Awaitable[None]]]]:
+def stage() -> Generator[tuple[SessionHost, str, Callable[[], Awaitable[None]]]]:
     """Set a stage up in a scratch folder that is gone afterwards.
 
     Yields:
-        The host of its sessions, and what plays most of the story in a first one.
+        The host of its sessions, the id of a first one, and what plays most of the story in that.
     """
     story = load_story()
 
@@ -48,13 +50,15 @@ def stage() -> Generator[tuple[SessionHost, Callable[[], Awaitable[None]]]]:
         story.write_project(project)
         os.environ["PALIMPSEST_HOME"] = str(Path(scratch) / "data")
         host = SessionHost(open_session, project)
+        first = SessionManager.draft(project)
+        assert first.path is not None, "a draft has its place among the project's files"
 
         async def act() -> None:
-            session = await host.draft()
-            await session.set_title("Ten days of the till")
+            session = await host.open(first)
+            await session.set_title(TITLE)
             # A person who prompts in between takes over.
             with suppress(SessionBusyError):
                 for task in story.tasks[:-LEFT_TO_THE_PERSON]:
                     await session.prompt(task.prompt)
 
-        yield host, act
+        yield host, first.path.stem, act

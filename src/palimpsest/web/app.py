@@ -25,6 +25,7 @@ from palimpsest.web.problems import (
     InvalidRequestError,
     MethodNotAllowedError,
     NotFoundError,
+    PageNotBuiltError,
     problem_of,
     status_of,
 )
@@ -32,6 +33,16 @@ from palimpsest.web.rooms import Rooms
 from palimpsest.web.routes import router
 
 PAGE = Path(str(files("palimpsest.web") / "static"))
+
+
+def require_page(page: Path = PAGE) -> None:
+    """Refuse to go on without a page to show; ``create_app`` needs none.
+
+    Raises:
+        PageNotBuiltError: the folder holds no built page.
+    """
+    if not (page / "index.html").is_file():
+        raise PageNotBuiltError
 
 
 def create_app(
@@ -83,7 +94,7 @@ def _add_page(app: FastAPI, page: Path) -> None:
 
 
 async def _not_built() -> None:
-    raise NotFoundError("The page is not built: run `make page` in the checkout. The API answers.")
+    raise PageNotBuiltError
 
 
 def _answer(error: PalimpsestError) -> Response:

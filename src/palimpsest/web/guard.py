@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from html import escape
+
 from starlette.datastructures import Headers, MutableHeaders, QueryParams
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from palimpsest.web.access import Access, cookie_name
@@ -30,6 +32,14 @@ SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
+
+_NO_LINK = (
+    "Open the link that `palimpsest web` printed at its start; it works once, in one browser."
+)
+_USED = (
+    "That link was used before, or is of an earlier start: "
+    "start `palimpsest web` again for a new link."
+)
 
 
 class Guard:
@@ -71,7 +81,7 @@ class Guard:
         try:
             answer = self._answer(scope)
         except WebError as error:
-            answer = _refused(error)
+            answer = _page(error) if _wants_page(scope) else _refused(error)
         if answer is not None:
             await answer(scope, receive, send_secured)
             return
@@ -98,10 +108,7 @@ class Guard:
         token = _query(scope).get("token", "") if scope["path"] == "/" else ""
         cookie = self._access.exchange(token) if token else None
         if cookie is None:
-            hint = "That link was used before. " if token else ""
-            raise UnauthorizedError(
-                f"{hint}Open the link that `palimpsest web` printed at its start."
-            )
+            raise UnauthorizedError(_USED if token else _NO_LINK)
         answer = RedirectResponse("/", status_code=303)
         answer.set_cookie(cookie_name(port), cookie, httponly=True, samesite="strict", path="/")
         return answer
@@ -109,6 +116,19 @@ class Guard:
 
 def _query(scope: Scope) -> QueryParams:
     return QueryParams(scope["query_string"])
+
+
+def _wants_page(scope: Scope) -> bool:
+    """Whether somebody looks at the answer, not a program."""
+    return scope["path"] == "/" and "text/html" in Headers(scope=scope).get("accept", "")
+
+
+def _page(error: WebError) -> Response:
+    return HTMLResponse(
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Palimpsest</title>'
+        f"<h1>Palimpsest</h1><p>{escape(str(error))}</p>",
+        status_code=status_of(error),
+    )
 
 
 def _refused(error: WebError) -> Response:

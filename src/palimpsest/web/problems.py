@@ -77,6 +77,20 @@ class NotFoundError(WebError):
     status = 404
 
 
+class PageNotBuiltError(NotFoundError):
+    """The package was installed from a checkout in which nobody built the page."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This installation has no web page, since it was made from a checkout: run `make page` "
+            "there, which needs Node 20, and then `pip install '.[web]'` again. The API needs no "
+            "page: serve palimpsest.web.create_app."
+        )
+
+    def __reduce__(self) -> tuple[type[PageNotBuiltError]]:
+        return (PageNotBuiltError,)
+
+
 class MethodNotAllowedError(WebError):
     """The route is not asked that way."""
 
