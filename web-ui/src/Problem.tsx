@@ -16,14 +16,16 @@ interface Props {
 
 /** Why something cannot be shown or begun, and what to do about it. */
 export function Problem({ problem, onCreate }: Props) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const needsModel = NEEDS_MODEL.includes(problem.code);
   const isMissing = problem.code === "not_found";
   const title = needsModel ? "errors.model" : isMissing ? "errors.missing" : "errors.title";
+  // What the server says is English, and names more than the page knows.
+  const said = needsModel && i18n.language !== "en" ? t(`errors.${problem.code}`) : problem.message;
   return (
     <section className="problem" role="alert">
       <h2>{t(title)}</h2>
-      <p>{isMissing ? t("errors.missingText") : problem.message || t("errors.unreachable")}</p>
+      <p>{isMissing ? t("errors.missingText") : problem.message ? said : t("errors.unreachable")}</p>
       {needsModel ? (
         <>
           <p>{t("errors.modelText")}</p>

@@ -1,4 +1,15 @@
-/** 843 · 3.1k · 96k · 1.2M, as in the command line. */
+let own = "en";
+
+/** Write figures as they are written there from now on. */
+export function writeFiguresAs(locale: string) {
+  own = locale;
+}
+
+function fixed(value: number, digits: number): string {
+  return value.toLocaleString(own, { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}
+
+/** 843 · 3.1k · 96k · 1.2M, as in the command line; 3,1k where a comma is written. */
 export function tokens(count: number): string {
   if (count < 1000) return String(count);
   if (count < 1_000_000) return `${short(count / 1000)}k`;
@@ -6,11 +17,11 @@ export function tokens(count: number): string {
 }
 
 function short(value: number): string {
-  return value < 10 ? value.toFixed(1) : value.toFixed(value < 100 ? 1 : 0);
+  return fixed(value, value < 100 ? 1 : 0);
 }
 
 export function dollars(cost: number): string {
-  return `$${cost.toFixed(cost < 1 ? 3 : 2)}`;
+  return `$${fixed(cost, cost < 1 ? 3 : 2)}`;
 }
 
 /** SPEC §3: what is held back for estimates that are a little off. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Checkpoint } from "./api/types";
 import { meaningOf, mentionedSkills, offered, offeredSkills } from "./composer/commands";
-import { safety, tokens, when } from "./numbers";
+import { dollars, safety, tokens, when, writeFiguresAs } from "./numbers";
 import { rowsOf } from "./timeline/rows";
 
 describe("what the composer's text means (SPEC §11)", () => {
@@ -65,6 +65,12 @@ test.each([
   [128_000, "128k"],
   [1_234_567, "1.2M"],
 ])("%d tokens", (count, text) => expect(tokens(count)).toBe(text));
+
+test("figures are written as the person's language does", () => {
+  writeFiguresAs("de-DE");
+  expect([tokens(11_800), tokens(1_234_567), dollars(0.5)]).toEqual(["11,8k", "1,2M", "$0,500"]);
+  writeFiguresAs("en");
+});
 
 test.each([
   [1000, 50],

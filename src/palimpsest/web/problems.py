@@ -87,8 +87,8 @@ class PageNotBuiltError(NotFoundError):
             "page: serve palimpsest.web.create_app."
         )
 
-    def __reduce__(self) -> tuple[type[PageNotBuiltError]]:
-        return (PageNotBuiltError,)
+    def __reduce__(self) -> tuple[type[PageNotBuiltError], tuple[()]]:
+        return PageNotBuiltError, ()
 
 
 class MethodNotAllowedError(WebError):

@@ -27,7 +27,7 @@ export function ContextPanel({ snapshot }: { snapshot: Snapshot }) {
         <p>
           {tokens(state.size.tokens)} {t("context.of", { tokens: tokens(size) })}
         </p>
-        <p className="pale">{state.windowSource}</p>
+        <p className="pale">{useSource(state.windowSource)}</p>
       </div>
       {breakdown ? <StackedBar breakdown={breakdown} reserve={reservedOutput} safety={safety(size)} /> : null}
       <UsageChart snapshot={snapshot} />
@@ -49,6 +49,14 @@ export function ContextPanel({ snapshot }: { snapshot: Snapshot }) {
       </dl>
     </aside>
   );
+}
+
+/** Where the window comes from, in the person's language; the server says it in English. */
+function useSource(said: string): string {
+  const { t } = useTranslation();
+  const words = t("context.sources", { returnObjects: true }) as Record<string, string>;
+  const [, source = ""] = /\((.*)\)$/.exec(said) ?? [];
+  return words[source] ?? said;
 }
 
 function Figure({ name, value }: { name: string; value: string }) {

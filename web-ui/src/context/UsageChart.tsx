@@ -17,6 +17,7 @@ export function UsageChart({ snapshot }: { snapshot: Snapshot }) {
   const usage = useUsage(snapshot);
   const { window: size, reservedOutput } = snapshot.contextBudget.budget;
   const limit = Math.max(0, size - reservedOutput - safety(size));
+  const isPriced = usage?.requests.some((request) => request.costUsd > 0) ?? false;
 
   useEffect(() => {
     if (!place.current || !usage || usage.requests.length < 2) return;
@@ -26,7 +27,6 @@ export function UsageChart({ snapshot }: { snapshot: Snapshot }) {
     const at = requests.map((_, number) => number + 1);
     const marks = requests.flatMap(({ afterCompaction }, number) => (afterCompaction ? [number + 1] : []));
     const axis = { stroke: colour("--pale-ink"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false } };
-    const isPriced = requests.some((request) => request.costUsd > 0);
     const chart = new uPlot(
       {
         width: WIDTH,
@@ -50,7 +50,7 @@ export function UsageChart({ snapshot }: { snapshot: Snapshot }) {
       place.current,
     );
     return () => chart.destroy();
-  }, [usage, limit]);
+  }, [usage, limit, isPriced]);
 
   if (!usage || usage.requests.length < 2) return null;
   const most = Math.max(...usage.requests.map((request) => request.inputTokens));
@@ -62,6 +62,14 @@ export function UsageChart({ snapshot }: { snapshot: Snapshot }) {
         role="img"
         aria-label={t("chart.label", { count: usage.requests.length, most: tokens(most) })}
       />
+      <ul className="legend pale">
+        {["context", ...(isPriced ? ["cost"] : []), "trigger", "limit", "compaction"].map((name) => (
+          <li key={name}>
+            <span className={`stroke stroke-${name}`} aria-hidden="true" /> {t(`chart.${name}`)}
+          </li>
+        ))}
+      </ul>
+      {isPriced ? null : <p className="pale">{t("chart.unpriced")}</p>}
     </figure>
   );
 }
