@@ -15,7 +15,7 @@ export function ContextPanel({ snapshot }: { snapshot: Snapshot }) {
   const breakdown = useBreakdown(snapshot);
   const { totals } = snapshot;
   return (
-    <aside className="panel" aria-label={t("context.title")}>
+    <aside className="panel" tabIndex={0} aria-label={t("context.title")}>
       <div className={`meter ${pressure(state)}`}>
         <div className="dial">
           <Ring state={state} size={112} />
