@@ -35,7 +35,7 @@ PAGE_SOURCES := $(shell git ls-files web-ui/src web-ui/public web-ui/index.html 
 	$(wildcard src/palimpsest/web/*.py) tools/write_openapi.py
 NODE_READY := web-ui/node_modules/.package-lock.json
 
-.PHONY: help check test half-sessions half-others demo demo-web page bench soak soak-short docs
+.PHONY: help check test half-named half-others demo demo-web page bench soak soak-short docs
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -54,17 +54,18 @@ check: $(READY) ## Formatting, lint, types, layers, leaked paths, docs
 test: $(READY) $(PAGE) ## All tests but the soak; branch coverage ≥ 95 %, of the core ≥ 99 %
 	cd web-ui && npm test --silent
 	$(BIN)/coverage erase
-	$(MAKE) --no-print-directory --output-sync=target -j2 half-sessions half-others
+	$(MAKE) --no-print-directory --output-sync=target -j2 half-named half-others
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --fail-under=95
 	$(BIN)/coverage report --fail-under=99 --include='src/palimpsest/core/*'
 
 # Two halves of about the same length, a core each.
-half-sessions:
-	@env -u MAKEFLAGS -u MFLAGS $(BIN)/coverage run -m pytest tests/session tests/cli
+HALF := tests/session tests/cli tests/integrations tests/lab tests/transcripts
+half-named:
+	@env -u MAKEFLAGS -u MFLAGS $(BIN)/coverage run -m pytest $(HALF)
 
 half-others:
-	@env -u MAKEFLAGS -u MFLAGS $(BIN)/coverage run -m pytest --ignore=tests/soak --ignore=tests/session --ignore=tests/cli
+	@env -u MAKEFLAGS -u MFLAGS $(BIN)/coverage run -m pytest --ignore=tests/soak $(HALF:%=--ignore=%)
 
 demo-web: $(PAGE) ## Watch a scripted agent in the browser; needs Python and Node, no key
 	$(BIN)/palimpsest web --demo

@@ -11,6 +11,7 @@ import json
 import math
 import os
 import platform
+import statistics
 import subprocess
 import sys
 import time
@@ -72,7 +73,7 @@ class Results:
     def warm_ms(self, messages: int, *, usage: bool) -> float | None:
         """Median over the counts of turns."""
         times = [one["milliseconds"] for one in self.of("warm", messages) if one["usage"] is usage]
-        return sorted(times)[len(times) // 2] if times else None
+        return statistics.median(times) if times else None
 
     def growth(self, *, usage: bool) -> float | None:
         few, many = (self.warm_ms(count, usage=usage) for count in (FEW, MANY))

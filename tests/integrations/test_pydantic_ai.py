@@ -15,7 +15,7 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter, ToolReturnPart
 from pydantic_ai.models.test import TestModel
 
 from palimpsest.core.errors import ForeignStateError, InvalidSettingError
-from palimpsest.integrations.pydantic_ai import CompactingAgent, wrap
+from palimpsest.integrations.pydantic_ai import MOST_MODELS, CompactingAgent, wrap
 from palimpsest.models.compacting import CompactingModel
 from palimpsest.models.limits import LimitChoices
 from palimpsest.models.seen import SeenRequest
@@ -309,3 +309,13 @@ async def test_a_state_of_another_history_is_refused() -> None:
         agent.dump([first[0], second[1]])
     with pytest.raises(InvalidSettingError, match="as it was given out"):
         agent.load(first, {**state, "counter": 7})
+
+
+def test_the_models_asked_for_last_are_kept() -> None:
+    agent = wrapped(ScriptedModel([]))
+    models = [ScriptedModel([]) for _ in range(MOST_MODELS + 1)]
+    first, *others = [agent.compacting_model(model) for model in models[:-1]]
+    assert agent.compacting_model(models[0]) is first
+    agent.compacting_model(models[-1])
+    assert agent.compacting_model(models[0]) is first
+    assert agent.compacting_model(models[1]) is not others[0]

@@ -110,6 +110,28 @@ def test_changed_gone_and_new_files(tmp_path: Path, folder: Path) -> None:
     assert paths_of(rows_in(folder)) == sorted(str(one.path) for one in left)
 
 
+def test_results_outlast_a_corpus_that_is_away(tmp_path: Path, folder: Path) -> None:
+    (tmp_path / "here").mkdir()
+    list(corpus(folder, found_in(tmp_path / "here", 4), SETTINGS))
+    before = rows_in(folder)
+    (tmp_path / "here").rename(tmp_path / "there")
+    for asked in ([], [*expand_paths([str(tmp_path / "there")])]):
+        with pytest.raises(UnwritableOutputError, match="none of the 4 files it is about is there"):
+            list(corpus(folder, asked, SETTINGS))
+    assert rows_in(folder) == before
+
+
+def test_a_copy_of_a_part_is_refused(tmp_path: Path, folder: Path) -> None:
+    found = found_in(tmp_path, 4)
+    list(corpus(folder, found, SETTINGS))
+    copy = folder / "part-000001 (1).parquet"
+    copy.write_bytes((folder / "part-000001.parquet").read_bytes())
+    with pytest.raises(UnwritableOutputError, match="is no part of a replay; move it away"):
+        list(corpus(folder, found, SETTINGS))
+    copy.unlink()
+    assert len(paths_of(rows_in(folder))) == 4
+
+
 def test_a_folder_of_events_is_stamped_by_what_is_in_it(tmp_path: Path, folder: Path) -> None:
     events = tmp_path / "corpus" / "events"
     events.mkdir(parents=True)

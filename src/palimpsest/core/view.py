@@ -232,7 +232,7 @@ class View:
         return bisect_right(self._edited, last) - bisect_left(self._edited, first)
 
     def rows(self) -> list[Row]:
-        """Give the view's rows, first to last; costs what was added since the last time.
+        """Give the view's rows, first to last; those that stood are not made again.
 
         Order: lasting parts of the summarised prefix, the summary, the user message of a split
         turn, then the kept messages. A repair follows the message whose call it answers.

@@ -25,6 +25,9 @@ from palimpsest.models.summarizer import Summarizer
 _DepsT = TypeVar("_DepsT")
 _OutputT = TypeVar("_OutputT")
 
+MOST_MODELS = 64
+"""Models whose conversations one agent remembers: some programs make a new one for each run."""
+
 
 class CompactingAgent(WrapperAgent[_DepsT, _OutputT]):
     """Wraps an agent; ``wrap`` makes it.
@@ -74,13 +77,19 @@ class CompactingAgent(WrapperAgent[_DepsT, _OutputT]):
             self._overridden -= is_model
 
     def compacting_model(self, model: str | Model) -> CompactingModel:
-        """Give the wrapper of a model; the same one each time, since it knows its conversations."""
+        """Give the wrapper of a model; the same one each time, since it knows its conversations.
+
+        The models that were asked for last are kept, see ``MOST_MODELS``; one that comes back later
+        starts each of its conversations anew, unless that was dumped and is loaded.
+        """
         if isinstance(model, CompactingModel):
             return model
         key = model if isinstance(model, str) else id(model)
-        if key not in self._models:
-            self._models[key] = (model, self._compacting(model))
-        return self._models[key][1]
+        found = self._models.pop(key, None) or (model, self._compacting(model))
+        self._models[key] = found
+        if len(self._models) > MOST_MODELS:
+            del self._models[next(iter(self._models))]
+        return found[1]
 
     def dump(self, messages: Sequence[ModelMessage]) -> JsonObject:
         """Give what is known of a conversation beside its messages, as JSON.

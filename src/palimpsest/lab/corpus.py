@@ -6,6 +6,7 @@ folder is what was done; nothing else is remembered.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ from palimpsest.lab.places import run_at
 from palimpsest.lab.results import SessionFigures, SessionReplay
 from palimpsest.lab.stream import StreamSettings, replay_file
 from palimpsest.transcripts.read import FoundPath
+
+_NUMBERED = re.compile(r"part-\d+\.parquet")
 
 PART_FILES = 250
 """Files after which a part is written."""
@@ -71,8 +74,7 @@ def replay_corpus(
     with _locked(folder):
         asked = {str(found.path): found for found in files}
         parts = sorted(folder.glob("part-*.parquet"))
-        for path in parts:
-            _check(path, made_with, asked)
+        _check(folder, parts, made_with, asked)
         done = set[str]()
         for path in parts:
             current = _tidied(path, asked, done)
@@ -184,17 +186,31 @@ def _locked(folder: Path) -> Generator[None]:
         raise UnwritableOutputError(str(folder), "another replay is writing to it") from error
 
 
-def _check(path: Path, made_with: MadeWith, asked: dict[str, FoundPath]) -> None:
-    """Refuse a folder of other results before anything in it is touched."""
-    head = read_head(path)
-    for name, value in made_with.items():
-        if (other := head.made_with.get(name)) != value:
-            reason = f"it was made with {name} {other}, not {value}; name another folder"
-            raise UnwritableOutputError(str(path.parent), reason)
-    for file in head.files:
+def _check(
+    folder: Path, parts: Sequence[Path], made_with: MadeWith, asked: dict[str, FoundPath]
+) -> None:
+    """Refuse a folder of other results, or of a corpus that is away, before it is touched."""
+    covered = list[CoveredFile]()
+    for path in parts:
+        if not _NUMBERED.fullmatch(path.name):
+            reason = f"{path.name} is no part of a replay; move it away, or name another folder"
+            raise UnwritableOutputError(str(folder), reason)
+        head = read_head(path)
+        for name, value in made_with.items():
+            if (other := head.made_with.get(name)) != value:
+                reason = f"it was made with {name} {other}, not {value}; name another folder"
+                raise UnwritableOutputError(str(folder), reason)
+        covered += head.files
+    for file in covered:
         if file.path not in asked and Path(file.path).exists():
             reason = f"it is about other files too, as {file.path}; name another folder"
-            raise UnwritableOutputError(str(path.parent), reason)
+            raise UnwritableOutputError(str(folder), reason)
+    if covered and not any(file.path in asked for file in covered):
+        reason = (
+            f"none of the {len(covered):,} files it is about is there; mount them, or put them "
+            "back where they were, or name another folder"
+        )
+        raise UnwritableOutputError(str(folder), reason)
 
 
 def _tidied(path: Path, asked: dict[str, FoundPath], done: set[str]) -> set[str]:

@@ -28,10 +28,10 @@ def processes(
     Raises:
         WorkerLostError: a process ended by itself.
     """
-    # Forking a process that draws a progress bar from a thread may hang: start afresh.
     others = multiprocessing.active_children()
     executor = ProcessPoolExecutor(
         jobs,
+        # Forking a process that draws a progress bar from a thread may hang: start afresh.
         mp_context=multiprocessing.get_context("spawn"),
         initializer=_begin,
     )

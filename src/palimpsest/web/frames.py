@@ -6,8 +6,11 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Literal
 
+from palimpsest.core.estimate import text_bytes
+
 MOST_FRAMES = 256
 MOST_BYTES = 4 << 20
+"""Of their text in UTF-8, as it is sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +50,9 @@ class FrameBuffer:
         self.seq += 1
         frame = Frame(seq=self.seq, name=name, data=data)
         self._frames.append(frame)
-        self._bytes += len(data)
+        self._bytes += text_bytes(data)
         while len(self._frames) > self._most_frames or self._bytes > self._most_bytes:
-            self._bytes -= len(self._frames.popleft().data)
+            self._bytes -= text_bytes(self._frames.popleft().data)
         return frame
 
     def id_of(self, frame: Frame) -> str:

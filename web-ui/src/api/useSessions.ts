@@ -12,15 +12,20 @@ export function useSessions() {
   const [problem, setProblem] = useState<ApiError | null>(null);
 
   const refresh = useCallback(async () => {
-    const list = await ask(api.GET("/api/sessions"));
-    setSessions(list.sessions);
-    setCwd(list.cwd);
-    setLoaded(true);
+    try {
+      const list = await ask(api.GET("/api/sessions"));
+      setSessions(list.sessions);
+      setCwd(list.cwd);
+      setLoaded(true);
+      setProblem(null);
+    } catch (error) {
+      setProblem(error as ApiError);
+    }
   }, []);
 
   useEffect(() => {
     const look = () => {
-      if (!document.hidden) refresh().then(() => setProblem(null), setProblem);
+      if (!document.hidden) refresh();
     };
     look();
     const timer = window.setInterval(look, EVERY_MS);
