@@ -21,6 +21,7 @@ from palimpsest.session.host import SessionHost
 from palimpsest.web.access import Access
 from palimpsest.web.guard import Guard
 from palimpsest.web.problems import (
+    BodyTooLargeError,
     InvalidRequestError,
     MethodNotAllowedError,
     NotFoundError,
@@ -121,6 +122,8 @@ async def _on_http(request: Request, error: Exception) -> Response:
     match error.status_code:
         case 404:
             return _answer(NotFoundError(f"There is nothing at {request.url.path}."))
+        case 413:
+            return _answer(BodyTooLargeError("The body is larger than what is read."))
         case 405:
             allowed = _allowed(request)
             refused = _answer(MethodNotAllowedError(f"{request.url.path} takes {allowed} only."))
