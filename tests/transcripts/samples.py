@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic_ai.messages import ModelRequest, ModelResponse, ToolReturnPart
 
+from palimpsest.transcripts import read_recordings
 from palimpsest.transcripts.recording import RecordedMessage, Recording
 
 Object = dict[str, Any]
@@ -26,6 +27,12 @@ def write(folder: Path, text: str | bytes, name: str = "session.jsonl") -> Path:
     path = folder / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return path
+
+
+def read(folder: Path, document: object, name: str = "run.json") -> Recording:
+    """Write a JSON document and read the one session in it."""
+    [recording] = read_recordings(write(folder, json.dumps(document), name))
+    return recording
 
 
 def text(value: str) -> Object:

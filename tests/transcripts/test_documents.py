@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic_ai.messages import ToolCallPart
 
-from palimpsest.transcripts import Recording, read_recordings
+from palimpsest.transcripts import read_recordings
 from tests.transcripts.samples import (
     Object,
     cline_session,
@@ -16,6 +16,7 @@ from tests.transcripts.samples import (
     openai_messages,
     openhands,
     outline,
+    read,
     replies,
     roo_messages,
     swe_agent,
@@ -25,12 +26,6 @@ from tests.transcripts.samples import (
     tool_use,
     write,
 )
-
-
-def read(folder: Path, document: object, name: str = "run.json") -> Recording:
-    [recording] = read_recordings(write(folder, json.dumps(document), name))
-    return recording
-
 
 OPENAI_LINES = [
     "PROMPT: ['Look here', 'BinaryContent']",

@@ -32,7 +32,6 @@ from pydantic_ai.messages import (
 from palimpsest.core.errors import NotARecordingError
 from palimpsest.transcripts import (
     CompactedView,
-    Recording,
     expand_paths,
     inspect_ai,
     read_recordings,
@@ -50,13 +49,7 @@ from tests.transcripts.framework_samples import (
     smolagents_run,
     smolagents_steps,
 )
-from tests.transcripts.samples import Object, lines, outline, replies, text, write
-
-
-def read(folder: Path, document: object, name: str = "run.json") -> Recording:
-    [recording] = read_recordings(write(folder, json.dumps(document), name))
-    return recording
-
+from tests.transcripts.samples import Object, lines, outline, read, replies, text, write
 
 OPENHANDS_LINES = [
     "PROMPT: Look here",
