@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from palimpsest.cli.words import call_words, when
 from palimpsest.core.estimate import compact_json
 from palimpsest.lab.plain import one_line, plain
-from palimpsest.session.prompt_words import excerpts_of, starts_turn
+from palimpsest.models.prompts import starts_turn
+from palimpsest.session.prompt_words import excerpts_of
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage

@@ -207,9 +207,13 @@ def _measured_return(part: ToolReturnPart[object]) -> Part:
 # --- reading -------------------------------------------------------------------------------------
 
 
+_ANSWERS = frozenset({"tool-return", "retry-feedback", "retry-prompt"})
+"""The last of them stands in older histories only."""
+
+
 def answers(part: object) -> bool:
-    """Whether a part answers a reply (tool return, feedback), so that its message is no prompt."""
-    return isinstance(part, ToolReturnPart | RetryFeedbackPart)
+    """Whether a part answers a reply (tool return, retry), so that its message is no prompt."""
+    return getattr(part, "part_kind", "") in _ANSWERS
 
 
 def _read(part: object, *, typed: bool) -> Iterator[Excerpt]:

@@ -43,7 +43,7 @@ from palimpsest.models.limits import (
 )
 from palimpsest.models.overflow import Overflow
 from palimpsest.models.preflight import preflight
-from palimpsest.models.prompts import looks_typed
+from palimpsest.models.prompts import starts_turn
 from palimpsest.models.state import NEW, CompactionState, digests_of
 from palimpsest.models.summarizer import ExtractiveSummarizer, Summarizer
 from palimpsest.models.timeline import Timeline
@@ -345,7 +345,7 @@ class _Call(Generic[MessageT]):
     def take_in(self) -> None:
         """Add what is new; old outputs are cleared in front of the newest prompt."""
         new = self._read(self._seen, len(self._scan.units))
-        prompts = [number for number, message in enumerate(new) if looks_typed(message)]
+        prompts = [number for number, message in enumerate(new) if starts_turn(message)]
         timeline = self.engine.timeline
         for number, message in enumerate(new):
             if prompts and number == prompts[-1]:

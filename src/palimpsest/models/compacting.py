@@ -40,7 +40,7 @@ from palimpsest.models.limits import (
     request_fixed_measure,
 )
 from palimpsest.models.overflow import Overflow
-from palimpsest.models.prompts import looks_typed
+from palimpsest.models.prompts import starts_turn
 from palimpsest.models.resolve import ModelChoice, resolve_model
 from palimpsest.models.state import NEW, CompactionState
 from palimpsest.models.summarizer import ExtractiveSummarizer, Summarizer
@@ -235,7 +235,7 @@ class _Conversation:
         self._taken, new = self._taken.with_new(outgoing.messages)
         for message in new:
             stored = replace(message, instructions=None) if message.kind == "request" else message
-            if self.engine.timeline.outline.prompts and looks_typed(stored):
+            if self.engine.timeline.outline.prompts and starts_turn(stored):
                 self._prune(outgoing)
             self.engine.timeline.append(stored)
 

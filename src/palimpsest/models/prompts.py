@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import cast
 
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, UserPromptPart
+
+from palimpsest.formats.pydantic_ai import answers
 
 _KEY = "palimpsest"
 
@@ -47,10 +49,11 @@ def is_prompt(message: ModelMessage) -> bool | None:
     return said if isinstance(said, bool) else None
 
 
-def looks_typed(message: ModelMessage) -> bool:
-    """Whether a message that says nothing is a prompt by its parts."""
-    kinds = {part.part_kind for part in message.parts}
-    return "user-prompt" in kinds and not kinds & {"tool-return", "retry-prompt", "retry-feedback"}
+def starts_turn(message: ModelMessage) -> bool:
+    """Whether a message is the person's prompt: as it says, else by its parts (SPEC section 1)."""
+    said = is_prompt(message)
+    typed = not any(map(answers, message.parts)) if said is None else said
+    return typed and any(isinstance(part, UserPromptPart) for part in message.parts)
 
 
 def _said(message: ModelMessage, name: str) -> object:

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic_ai.messages import ModelMessage, UserPromptPart
+from pydantic_ai.messages import ModelMessage
 
 from palimpsest.core.excerpt import Excerpt
-from palimpsest.formats.pydantic_ai import answers, part_excerpts
-from palimpsest.models.prompts import injected_parts, is_prompt
+from palimpsest.formats.pydantic_ai import part_excerpts
+from palimpsest.models.prompts import injected_parts, starts_turn
 from palimpsest.session.doctor import export_messages
-
-
-def starts_turn(message: ModelMessage) -> bool:
-    """Whether a message is the person's prompt."""
-    said = is_prompt(message)
-    typed = not any(map(answers, message.parts)) if said is None else said
-    return typed and any(isinstance(part, UserPromptPart) for part in message.parts)
 
 
 def excerpts_of(message: ModelMessage) -> list[Excerpt]:

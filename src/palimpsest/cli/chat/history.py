@@ -14,7 +14,8 @@ from palimpsest.cli.words import call_words, short_tokens, when
 from palimpsest.core.estimate import compact_json
 from palimpsest.core.excerpt import Excerpt, ToolResult
 from palimpsest.core.wording import count
-from palimpsest.session.prompt_words import excerpts_of, starts_turn
+from palimpsest.models.prompts import starts_turn
+from palimpsest.session.prompt_words import excerpts_of
 
 
 def history_lines(rows: Iterable[HistoryRow], *, columns: int) -> Iterator[Text]:
