@@ -29,11 +29,14 @@ def counted(only: FunctionType | None = None) -> Generator[Work]:
         if event == "call" and (only is None or frame.f_code is only.__code__):
             work.calls += 1
 
+    gc.collect()
+    gc.disable()  # a collection runs the finalizers of garbage that others left
     sys.setprofile(count)
     try:
         yield work
     finally:
         sys.setprofile(None)
+        gc.enable()
 
 
 def held_bytes(*roots: object) -> int:
