@@ -29,10 +29,8 @@ _TOKEN = re.compile(
 _BREAK = re.compile(r"\s")
 _SLICE_CHARS = 1 << 20
 _EDGE = "-./~@\\"
-_PLAIN_WORD = re.compile(rf"[{_LETTER}]?[a-z]+|[-./~@\\]*")
-_DIGIT = re.compile(r"[0-9]")
 _ANY_LETTER = re.compile(rf"[{_LETTER}]")
-_CAMEL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]{2}")
+_SNAKE_DIGIT_OR_CAMEL = re.compile(r"_|[0-9]|[a-z][A-Z]|[A-Z]{2}[a-z]{2}")
 _DOTTED = re.compile(rf"[{_LETTER}_][{_LETTER}0-9_]*(?:\.[{_LETTER}0-9_]+)+")
 _VERSION = re.compile(r"[0-9]+(?:\.[0-9]+){2,}")
 _WORD = rf"(?:[A-Z]+|[{_LETTER}][a-z\u00C0-\u024F\u0370-\u052F]*)"
@@ -107,9 +105,9 @@ def is_path(atom: str) -> bool:
 
 def _as_atom(token: str) -> str:
     """Give the atom a token holds, or an empty string."""
-    if len(token) < MIN_ATOM_CHARS or _PLAIN_WORD.fullmatch(token):
-        return ""
-    name = _trim(token)
+    if token.isalpha() and token[1:].islower():
+        return ""  # a plain word, as most tokens of a text are
+    name = _trim(token) if token[0] in _EDGE or token[-1] in _EDGE else token
     if not MIN_ATOM_CHARS <= len(name) <= MAX_ATOM_CHARS or not _is_telling(name):
         return ""
     return name
@@ -131,9 +129,4 @@ def _is_telling(name: str) -> bool:
         return _ANY_LETTER.search(name) is not None and not _TWO_WORDS.fullmatch(name)
     if _ANY_LETTER.search(name) is None:
         return _VERSION.fullmatch(name) is not None
-    return bool(
-        "_" in name
-        or _DIGIT.search(name)
-        or _CAMEL.search(name)
-        or _DOTTED.fullmatch(name.lstrip("."))
-    )
+    return bool(_SNAKE_DIGIT_OR_CAMEL.search(name) or _DOTTED.fullmatch(name.lstrip(".")))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from palimpsest.core.atoms import count_atoms, is_path
 
@@ -19,8 +19,7 @@ HALF_LIFE_EVENTS = 60
 MAX_IDENTIFIERS = 50_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Identifier:
+class Identifier(NamedTuple):
     """An atom with its weight; only the order of weights means something."""
 
     text: str
@@ -31,9 +30,10 @@ class Identifier:
 class _Use:
     """Running sums of one atom; ``recent`` is its halving sum as of ``event``."""
 
+    factor: float
+    event: int
     lasting: float = 0.0
     recent: float = 0.0
-    event: int = 0
 
 
 @dataclass(slots=True)
@@ -51,31 +51,31 @@ class IdentifierWeights:
 
     def add(self, use: IdentifierUse, texts: Iterable[str]) -> None:
         """Fold one event; ``texts`` are its parts, such as the strings of a call's arguments."""
-        self._events += 1
+        self._events = now = self._events + 1
         weight = USE_WEIGHTS[use]
-        found: dict[str, None] = {}
-        for text in texts:
-            found.update(dict.fromkeys(count_atoms(text)))
-        for atom in found:
-            entry = self._uses.get(atom)
+        uses = self._uses
+        for atom in {atom: None for text in texts for atom in count_atoms(text)}:
+            entry = uses.get(atom)
             if entry is None:
-                entry = self._uses[atom] = _Use(event=self._events)
-            entry.recent = self._recent(entry) + weight
+                factor = PATH_FACTOR if is_path(atom) else 1.0
+                uses[atom] = _Use(factor, now, weight, weight)
+                continue
+            entry.recent = entry.recent * 0.5 ** ((now - entry.event) / HALF_LIFE_EVENTS) + weight
             entry.lasting += weight
-            entry.event = self._events
-        if len(self._uses) > MAX_IDENTIFIERS:
-            kept = self.heaviest()[: MAX_IDENTIFIERS // 2]
-            self._uses = {item.text: self._uses[item.text] for item in kept}
+            entry.event = now
+        if len(uses) > MAX_IDENTIFIERS:
+            kept = self._ranked()[: MAX_IDENTIFIERS // 2]
+            self._uses = {atom: uses[atom] for _, atom in kept}
 
     def heaviest(self) -> tuple[Identifier, ...]:
         """Give all identifiers, heaviest first; equal weights stand in the order of their text."""
-        weighted = sorted((-self._weight(atom, use), atom) for atom, use in self._uses.items())
-        return tuple(Identifier(text=atom, weight=-weight) for weight, atom in weighted)
+        return tuple([Identifier(atom, -weight) for weight, atom in self._ranked()])
 
-    def _recent(self, use: _Use) -> float:
-        age: float = 0.5 ** ((self._events - use.event) / HALF_LIFE_EVENTS)
-        return use.recent * age
-
-    def _weight(self, atom: str, use: _Use) -> float:
-        weight = LASTING_SHARE * use.lasting + self._recent(use)
-        return round(weight * (PATH_FACTOR if is_path(atom) else 1.0), 9)
+    def _ranked(self) -> list[tuple[float, str]]:
+        """Give the negative weight of each atom with it, heaviest first."""
+        ranked: list[tuple[float, str]] = []
+        for atom, use in self._uses.items():
+            recent = use.recent * 0.5 ** ((self._events - use.event) / HALF_LIFE_EVENTS)
+            weight = (LASTING_SHARE * use.lasting + recent) * use.factor
+            ranked.append((-round(weight, 9), atom))
+        return sorted(ranked)

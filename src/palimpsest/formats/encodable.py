@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import TypeVar, cast
+from datetime import datetime
+from functools import cache
+from operator import is_not
+from typing import Any, TypeVar, cast
 
 _T = TypeVar("_T")
 
@@ -23,6 +26,8 @@ def _encodable(value: object) -> object:
     match value:
         case str():
             return _encodable_text(value)
+        case None | bool() | int() | float() | datetime():
+            return value  # most fields of a message, before the questions that take longer
         case list() | tuple():
             items = cast("list[object] | tuple[object, ...]", value)
             changed = [_encodable(item) for item in items]
@@ -36,17 +41,25 @@ def _encodable(value: object) -> object:
             half = len(mapping)
             pairs = zip(changed[:half], changed[half:], strict=True)
             return dict(pairs) if _differ(changed, flat) else mapping
-        case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.init}
-            found = {name: _encodable(item) for name, item in fields.items()}
-            changes = {name: item for name, item in found.items() if item is not fields[name]}
-            return dataclasses.replace(value, **changes) if changes else value
         case _:
-            return value
+            part = cast("Any", value)
+            found = {name: getattr(part, name) for name in _field_names(part.__class__)}
+            changed = [_encodable(item) for item in found.values()]
+            if not _differ(changed, [*found.values()]):
+                return part
+            return dataclasses.replace(part, **dict(zip(found, changed, strict=True)))
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...]:
+    """Give the fields that a dataclass is made of; none of any other class."""
+    if not dataclasses.is_dataclass(kind):
+        return ()
+    return tuple(field.name for field in dataclasses.fields(kind) if field.init)
 
 
 def _differ(changed: list[object], items: list[object] | tuple[object, ...]) -> bool:
-    return any(new is not old for new, old in zip(changed, items, strict=True))
+    return any(map(is_not, changed, items))
 
 
 def _encodable_text(text: str) -> str:
