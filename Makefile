@@ -75,8 +75,8 @@ page: $(PAGE) ## Build the web page into the package
 demo: $(READY) ## Replay the packaged sample (FILES='a.jsonl b.json' for your own) into demo-report.html
 	$(BIN)/palimpsest replay $(FILES) --html demo-report.html
 
-bench: $(BENCH_READY) ## Measure, beside the named peers, and print the figures
-	@for file in bench/*.py; do echo "== $$file"; $(BENCH_BIN)/python $$file; done
+bench: $(BENCH_READY) ## Measure, beside the named peers, and write docs/benchmarks.md
+	$(BENCH_BIN)/python bench/page.py docs/benchmarks.md
 
 soak: $(READY) ## 2,000 turns, every crash point, every await, figures (SEED=… TURNS=… SESSIONS=…)
 	SOAK_WHOLE=1 $(SOAK) SOAK_TURNS=$(or $(TURNS),2000) $(BIN)/pytest tests/soak \

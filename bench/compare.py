@@ -1,8 +1,7 @@
 """Other libraries beside Palimpsest: the same conversations, in one run, as Markdown.
 
 Each library is measured in a process of its own, one for each core at a time; times are processor
-time, so a busy machine changes them little. ``python bench/compare.py FILE`` puts the tables
-between the marks in FILE instead of printing them.
+time, so a busy machine changes them little.
 """
 
 from __future__ import annotations
@@ -22,9 +21,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from peers.measure import MOST_MEASUREMENT_S, MOST_SESSION_S
+
 HERE = Path(__file__).parent
-BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 FEW, MANY = 2_000, 20_000
+GAVE_UP = "gave up"
+COLUMNS = tuple((count, usage) for count in (FEW, MANY) for usage in (True, False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,12 @@ class Results:
         ]
         return sum(spent) / len(spent) if spent else None
 
+    def gave_up(self, what: str, messages: int, *, usage: bool) -> bool:
+        """Whether a measurement did not end in its time."""
+        return any(
+            one["what"] == what and one["usage"] is usage for one in self.of("too_long", messages)
+        )
+
     def total(self, key: str) -> int:
         return sum(one[key] for one in self.of("session"))
 
@@ -135,15 +143,18 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def number(value: float | None, unit: str = "") -> str:
-    """Two significant figures; a dash where nothing was measured in the time."""
+    """Two significant figures; a dash where nothing was measured."""
     if value is None:
         return "–"
     digits = max(0, 1 - math.floor(math.log10(value))) if value > 0 else 0
     return f"{value:,.{min(digits, 3)}f}{unit}"
 
 
-def ratio(value: float | None, ours: float | None) -> str:
-    return "–" if value is None or not ours else f"{number(value / ours)} ×"
+def cell(value: float | None, unit: str = "", *, over: float | None = 1.0, gave_up: bool) -> str:
+    """A figure, or its ratio to another; in words where it took too long to be measured."""
+    if gave_up and value is None:
+        return GAVE_UP
+    return number(None if value is None or not over else value / over, unit)
 
 
 def ratios(results: list[Results]) -> str:
@@ -151,13 +162,27 @@ def ratios(results: list[Results]) -> str:
     ours = results[0]
 
     def row(one: Results) -> list[str]:
-        warm = [
-            ratio(one.warm_ms(count, usage=usage), ours.warm_ms(count, usage=usage))
-            for count in (FEW, MANY)
-            for usage in (True, False)
+        return [
+            one.peer.title,
+            *(
+                cell(
+                    one.warm_ms(count, usage=usage),
+                    " ×",
+                    over=ours.warm_ms(count, usage=usage),
+                    gave_up=one.gave_up("warm", count, usage=usage),
+                )
+                for count, usage in COLUMNS
+            ),
+            *(
+                cell(
+                    one.cpu_s(usage=usage),
+                    " ×",
+                    over=ours.cpu_s(usage=usage),
+                    gave_up=one.gave_up("session", FEW, usage=usage),
+                )
+                for usage in (True, False)
+            ),
         ]
-        whole = [ratio(one.cpu_s(usage=usage), ours.cpu_s(usage=usage)) for usage in (True, False)]
-        return [one.peer.title, *warm, *whole]
 
     heads = [
         "cost ÷ Palimpsest's",
@@ -206,19 +231,23 @@ def times(results: list[Results]) -> str:
     """Absolute figures, of this machine."""
 
     def row(one: Results) -> list[str]:
-        warm = [
-            number(one.warm_ms(count, usage=usage))
-            for count in (FEW, MANY)
-            for usage in (True, False)
-        ]
         growth = [one.growth(usage=usage) for usage in (True, False)]
         return [
             one.peer.title,
-            *warm,
+            *(
+                cell(
+                    one.warm_ms(count, usage=usage),
+                    gave_up=one.gave_up("warm", count, usage=usage),
+                )
+                for count, usage in COLUMNS
+            ),
             *("–" if value is None else f"{value:.2f}" for value in growth),
             number(one.first_s(FEW)),
             number(one.first_s(MANY)),
-            *(number(one.cpu_s(usage=usage)) for usage in (True, False)),
+            *(
+                cell(one.cpu_s(usage=usage), gave_up=one.gave_up("session", FEW, usage=usage))
+                for usage in (True, False)
+            ),
         ]
 
     heads = [
@@ -249,6 +278,9 @@ def report(results: list[Results], seconds: float) -> str:
             work(results),
             "### Times",
             times(results),
+            f"“{GAVE_UP}” stands where no measurement of that kind ended within "
+            f"{MOST_MEASUREMENT_S:.0f} seconds. Sessions that were stopped had used up "
+            f"{MOST_SESSION_S:.0f} seconds of processor time.",
             f"Measured in {seconds / 60:.0f} minutes on {machine}: {versions}.",
         )
     )
@@ -258,14 +290,7 @@ def main() -> None:
     started = time.monotonic()
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         results = list(threads.map(measured, filter(version_of, PEERS)))
-    text = report(results, time.monotonic() - started)
-    if len(sys.argv) == 1:
-        print(text)
-        return
-    page = Path(sys.argv[1])
-    before, rest = page.read_text("utf-8").split(BEGIN)
-    after = rest.split(END)[1]
-    page.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", "utf-8")
+    print(report(results, time.monotonic() - started))
 
 
 if __name__ == "__main__":
