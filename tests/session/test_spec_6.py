@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from palimpsest.models.engine import EngineSettings
 from palimpsest.models.prompts import is_truncated
 from palimpsest.session.memory import MemoryStore
 from palimpsest.testing import OVERFLOWS, FailingStore, Gate, Reply
+from tests.measuring import counted
 from tests.session.doubles import KeepingSummarizer, RefusingSummarizer, WatchedStore
 from tests.session.helpers import HEADER, Rig, read, rig, work
 
@@ -332,6 +334,21 @@ async def test_a_task_takes_as_many_steps_as_it_takes() -> None:
     found = await rig([*steps, Reply(text="Done.")])
     assert await found.session.prompt("Read all of it.") == "Done."
     assert len(found.model.requests) == 121
+
+
+async def test_the_late_steps_of_a_long_task_cost_what_the_early_ones_do() -> None:
+    """The agent's loop goes through what it was given at each step: after a summary, that is less."""
+    steps = [replace(read(f"{n}.py", 4_000), text="Next, then. " * 80) for n in range(200)]
+    found = await rig([*steps, Reply(text="Done.")])
+    marks: list[int] = []
+    found.session.subscribe(
+        lambda event: marks.append(work.calls) if event.kind == "context_budget" else None
+    )
+    with counted() as work:
+        assert await found.session.prompt("Read all of it.") == "Done."
+    costs = [late - early for early, late in pairwise(marks)]
+    assert len(found.session.get_compactions()) >= 4
+    assert max(costs[-60:]) <= 1.2 * max(costs[:60])
 
 
 async def test_counts_that_leave_out_what_was_cached_hide_no_pressure() -> None:

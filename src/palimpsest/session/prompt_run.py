@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from typing import cast
 
 from pydantic_ai import Agent, AgentRun
+from pydantic_ai.capabilities import ProcessHistory
 from pydantic_ai.messages import (
     FunctionToolCallEvent,
     FunctionToolResultEvent,
@@ -83,6 +84,7 @@ class PromptRun:
         self._tools: dict[str, str] = {}
         self._run: AgentRun[None, str] | None = None
         self._seen: int | None = None
+        self._cut = 0
         self._results: dict[str, ToolReturnPart[object]] = {}
 
     @property
@@ -92,8 +94,14 @@ class PromptRun:
 
     async def run(self, agent: Agent[None, str], model: Model) -> str:
         """Run until the model answers without calling a tool; give that answer."""
-        tail = self._timeline.history[self._timeline.view.cut :]
-        run_of = agent.iter(None, message_history=tail, model=model, usage_limits=_NO_LIMITS)
+        self._cut = self._timeline.view.cut
+        run_of = agent.iter(
+            None,
+            message_history=self._timeline.history[self._cut :],
+            model=model,
+            usage_limits=_NO_LIMITS,
+            capabilities=[ProcessHistory[None](self._live_tail)],
+        )
         async with run_of as run:
             self._run = run
             node = run.next_node
@@ -132,6 +140,19 @@ class PromptRun:
             elif message.parts:
                 self._add(message)
         self._seen = len(messages)
+
+    def _live_tail(self, messages: list[ModelMessage]) -> list[ModelMessage]:
+        """Leave out what a summary stands for by now: at each step the agent goes through all."""
+        cut = self._timeline.view.cut
+        if self._seen is None or cut == self._cut:
+            return messages
+        self._cut = cut
+        first = self._timeline.history[cut].parts
+        for index, message in enumerate(messages[: self._seen]):
+            if any(part is own for part in message.parts for own in first):
+                self._seen -= index
+                return messages[index:]
+        return messages
 
     def _hold_results(self, batch: ModelRequest) -> None:
         """Keep what an interrupted batch gave until the step is closed, as one message."""
