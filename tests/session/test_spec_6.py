@@ -337,7 +337,7 @@ async def test_a_task_takes_as_many_steps_as_it_takes() -> None:
 
 
 async def test_the_late_steps_of_a_long_task_cost_what_the_early_ones_do() -> None:
-    """The agent's loop goes through what it was given at each step: after a summary, that is less."""
+    """At each step the agent goes through all that it has: after a summary, that is less."""
     steps = [replace(read(f"{n}.py", 4_000), text="Next, then. " * 80) for n in range(200)]
     found = await rig([*steps, Reply(text="Done.")])
     marks: list[int] = []

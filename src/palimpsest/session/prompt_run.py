@@ -141,8 +141,11 @@ class PromptRun:
                 self._add(message)
         self._seen = len(messages)
 
-    def _live_tail(self, messages: list[ModelMessage]) -> list[ModelMessage]:
-        """Leave out what a summary stands for by now: at each step the agent goes through all."""
+    async def _live_tail(self, messages: list[ModelMessage]) -> list[ModelMessage]:
+        """Leave out what a summary stands for by now: at each step the agent goes through all.
+
+        A coroutine, since a plain function would be run in a thread, and cancelled halfway.
+        """
         cut = self._timeline.view.cut
         if self._seen is None or cut == self._cut:
             return messages
