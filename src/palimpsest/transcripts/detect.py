@@ -11,6 +11,7 @@ from palimpsest.transcripts import (
     langchain,
     openhands,
     openhands_events,
+    own_session,
     smolagents,
 )
 from palimpsest.transcripts.jsonl import read_entries
@@ -28,6 +29,7 @@ Format: TypeAlias = Literal[
     "codex",
     "pi",
     "kimi",
+    "palimpsest",
     "opencode",
     "gemini-cli",
     "gemini-contents",
@@ -55,7 +57,6 @@ _CODEX_TYPES = frozenset(
     {"session_meta", "response_item", "event_msg", "turn_context", "compacted"}
 )
 _KIMI_ROLES = frozenset({"_system_prompt", "_checkpoint", "_usage"})
-_OWN_SESSION = b'{"format":"palimpsest-session"'
 _ARCHIVE = b"PK\x03\x04"
 
 
@@ -81,11 +82,6 @@ def check_text(path: Path) -> None:
     text = head.lstrip(b" \t\r\n\x00")
     if not text:
         raise NotARecordingError(str(path), "it is empty.")
-    if text.startswith(_OWN_SESSION):
-        reason = (
-            "it is a session of Palimpsest's own; hand over what `palimpsest export` makes of it."
-        )
-        raise NotARecordingError(str(path), reason)
     if text[0:1] not in (b"{", b"[") and (b"\x00" in text or not _is_text(text)):
         raise NotARecordingError(str(path), "it is binary.")
 
@@ -109,6 +105,8 @@ def line_format(path: Path) -> Format | None:
 
 def _line_format(line: Record) -> Format | None:
     kind = as_text(line.get("type"))
+    if own_session.is_line(line):
+        return "palimpsest"
     if kind in _CLAUDE_TYPES and _CLAUDE_KEYS & line.keys():
         return "claude-code"
     if kind in _CODEX_TYPES and isinstance(line.get("payload"), dict):

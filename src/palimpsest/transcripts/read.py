@@ -25,6 +25,7 @@ from palimpsest.transcripts import (
     opencode,
     opencode_storage,
     openhands,
+    own_session,
     pi,
     pydantic_ai,
     smolagents,
@@ -48,6 +49,7 @@ _LINE_READERS: Mapping[str, Callable[[Path], list[Built]]] = {
     "codex": codex.read,
     "pi": pi.read,
     "kimi": kimi.read,
+    "palimpsest": own_session.read,
 }
 _DOCUMENT_READERS: Mapping[str, Callable[[Path, Json], list[Built]]] = {
     "opencode": opencode.read,

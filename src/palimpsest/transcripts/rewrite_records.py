@@ -18,6 +18,7 @@ from palimpsest.transcripts import (
     langchain,
     opencode,
     openhands,
+    own_session,
     pydantic_ai,
     smolagents,
 )
@@ -54,6 +55,8 @@ def load_lines(path: Path, format: str) -> Lines | None:
             return Lines(*codex.load(path), codex.WRITING)
         case kimi.FORMAT:
             return Lines(*kimi.load(path), kimi.WRITING)
+        case own_session.FORMAT:
+            return Lines(*own_session.load(path), own_session.WRITING)
         case gemini_cli.FORMAT if line_format(path) == gemini_cli.FORMAT:
             return Lines(*gemini_cli.load(path), gemini_cli.WRITING)
         case _:
