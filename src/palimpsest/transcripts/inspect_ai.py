@@ -155,13 +155,10 @@ def read(path: Path, document: Json) -> list[Built]:
     sample = as_record(samples[0] if samples else None)
     messages = messages_of(document)
     builder = HistoryBuilder(path, range(len(messages)), has_lines=False)
-    system = list[str]()
     for index, item in enumerate(messages):
         message = as_record(item)
-        if is_system(message) and len(system) == index:
-            system.append(text_of(message.get("content")))
-            builder.set_aside("system")
-        else:
+        leads = is_system(message) and builder.leads(index, text_of(message.get("content")))
+        if not leads:
             _add(builder, index, message)
     name = [as_text(part) or compact_json(part) for part in (sample.get("id"), sample.get("epoch"))]
     return [
@@ -169,7 +166,6 @@ def read(path: Path, document: Json) -> list[Built]:
             format=FORMAT,
             session_id="_epoch_".join(name) if "id" in sample else path.stem,
             counts=openai_chat.counts(messages),
-            system="\n\n".join(system),
             model=as_text(as_record(fields.get("eval")).get("model")) or None,
         )
     ]

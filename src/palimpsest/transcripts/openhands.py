@@ -55,7 +55,6 @@ def read(path: Path, document: Json) -> list[Built]:
         format=FORMAT,
         session_id=as_text(fields.get("instance_id")) or as_text(fields.get("id")) or path.stem,
         counts=RecordingCounts(messages=0, calls=0, results=0, images=0, interrupted=0),
-        system="\n\n".join(reader.system),
         tools=tools_of(reader.tools),
     )
     built.recording.counts = _counts(built, reader)
@@ -86,7 +85,6 @@ class _Reader:
     """Adds events in order; those of one reply are read together, at the first of them."""
 
     def __init__(self, builder: HistoryBuilder, events: Sequence[Json]) -> None:
-        self.system = list[str]()
         self.tools: Json = None
         self.messages = self.images = 0
         self._builder = builder
@@ -106,9 +104,8 @@ class _Reader:
             self.images += sum(not isinstance(piece, str) for piece in meaning.content)
         match meaning:
             case SystemSaid():
-                self.system.append(meaning.text)
+                self._builder.system(meaning.text)
                 self.tools = self.tools or meaning.tools
-                self._builder.set_aside("system")
             case UserSaid():
                 self._builder.user(meaning.content, [Origin(index)], at, typed=meaning.typed)
             case Acted():
