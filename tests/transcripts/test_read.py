@@ -28,6 +28,10 @@ def test_the_format_is_told_from_the_content(tmp_path: Path, name: str) -> None:
     assert format in FORMATS
 
 
+def test_each_format_has_a_sample_that_is_read() -> None:
+    assert {format for format, _ in sample_texts().values()} == set(FORMATS)
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [

@@ -25,7 +25,7 @@ from palimpsest.formats.content import (
 from palimpsest.formats.openai_chat import reply_parts
 from palimpsest.transcripts.history import Built, HistoryBuilder, Origin
 from palimpsest.transcripts.recording import RecordingCounts
-from palimpsest.transcripts.view import is_system
+from palimpsest.transcripts.view import Writing, is_system, kept_content
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from palimpsest.core.excerpt import Json
     from palimpsest.formats.content import Record
     from palimpsest.transcripts.history import Outcome
+    from palimpsest.transcripts.view import KeptRecord
 
 FORMAT = "openai-chat"
 
@@ -202,3 +203,23 @@ def counts(messages: Sequence[Json], *, interrupted: int = 0) -> RecordingCounts
         images=sum(image_count(record.get("content")) for record in records),
         interrupted=interrupted,
     )
+
+
+def _summary(text: str, replaced: Sequence[Json]) -> list[Json]:
+    del replaced
+    return [{"role": "user", "content": text}]
+
+
+def shown(record: Record, kept: KeptRecord) -> Json:
+    """A message as a view keeps it."""
+    if "content" not in record:
+        return record
+    return {**record, "content": kept_content(record["content"], kept)}
+
+
+def _leads(record: Record) -> bool:
+    del record
+    return True
+
+
+WRITING = Writing(summary=_summary, shown=shown, leads=_leads)

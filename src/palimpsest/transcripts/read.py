@@ -7,7 +7,7 @@ import glob
 import os
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from palimpsest.core.errors import NotARecordingError, UnknownFormatError
 from palimpsest.transcripts import (
@@ -31,7 +31,7 @@ from palimpsest.transcripts import (
     smolagents,
     swe_agent,
 )
-from palimpsest.transcripts.detect import check_text, line_format
+from palimpsest.transcripts.detect import Format, check_text, line_format
 from palimpsest.transcripts.documents import load_documents
 from palimpsest.transcripts.history import named_apart
 from palimpsest.transcripts.jsonl import NO_JSON
@@ -45,28 +45,27 @@ if TYPE_CHECKING:
     from palimpsest.transcripts.recording import Recording
 
 _LINE_READERS: Mapping[str, Callable[[Path], list[Built]]] = {
-    "claude-code": claude_code.read,
-    "codex": codex.read,
-    "pi": pi.read,
-    "kimi": kimi.read,
-    "palimpsest": own_session.read,
+    module.FORMAT: module.read for module in (claude_code, codex, pi, kimi, own_session)
 }
 _DOCUMENT_READERS: Mapping[str, Callable[[Path, Json], list[Built]]] = {
-    "opencode": opencode.read,
-    "gemini-cli": gemini_cli.read,
-    "gemini-contents": gemini_contents.read,
-    "openhands": openhands.read,
-    "swe-agent": swe_agent.read,
-    "mini-swe-agent": mini_swe_agent.read,
-    "inspect-ai": inspect_ai.read,
-    "smolagents": smolagents.read,
-    "aider": aider.read,
-    "pydantic-ai": pydantic_ai.read,
-    "langchain": langchain.read,
-    "openai-chat": openai_chat.read,
-    "anthropic-messages": anthropic_messages.read,
+    module.FORMAT: module.read
+    for module in (
+        opencode,
+        gemini_cli,
+        gemini_contents,
+        openhands,
+        swe_agent,
+        mini_swe_agent,
+        inspect_ai,
+        smolagents,
+        aider,
+        pydantic_ai,
+        langchain,
+        openai_chat,
+        anthropic_messages,
+    )
 }
-FORMATS: tuple[str, ...] = (*_LINE_READERS, *_DOCUMENT_READERS)
+FORMATS: tuple[str, ...] = get_args(Format)
 _SUFFIXES = (".jsonl", ".json", ".traj", ".eval", ".aider.chat.history.md")
 
 
