@@ -77,6 +77,24 @@ def load_documents(path: Path, format: str | None) -> Documents:
     return Documents([pair for value in named for pair in _single(*value)], stopped, problems)
 
 
+def files_of(path: Path) -> list[Path]:
+    """The files that the recordings of a path are read from; a change of any of them is one.
+
+    Args:
+        path: a file, or a folder of events.
+
+    Raises:
+        OSError: something cannot be read.
+    """
+    if path.is_dir():
+        return openhands.event_files(path)
+    if not opencode_storage.holds(path):
+        return [path]
+    found, _ = read_documents(path.read_bytes())
+    beside = opencode_storage.beside(path, found[0]) if found else ()
+    return [path, *beside]
+
+
 def _single(document: Json, format: str | None) -> list[tuple[Json, str | None]]:
     """Documents with one session each."""
     sessions: list[Json] = []
