@@ -14,6 +14,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.usage import RequestUsage
 
+from palimpsest.core.estimate import compact_json
 from palimpsest.formats.anthropic_messages import known_reply_part
 from palimpsest.formats.content import (
     EPOCH,
@@ -22,7 +23,6 @@ from palimpsest.formats.content import (
     as_list,
     as_record,
     as_text,
-    compact_json,
     content_of,
     image_count,
     text_of,

@@ -7,13 +7,8 @@ from typing import TYPE_CHECKING, assert_never
 
 from pydantic_ai.messages import ModelResponse, ToolCallPart, ToolReturnPart
 
-from palimpsest.formats.content import (
-    as_list,
-    as_record,
-    as_text,
-    as_time,
-    compact_json,
-)
+from palimpsest.core.estimate import compact_json
+from palimpsest.formats.content import as_list, as_record, as_text, as_time
 from palimpsest.transcripts.history import Built, HistoryBuilder, Origin
 from palimpsest.transcripts.openai_chat import tools_of
 from palimpsest.transcripts.openhands_events import (

@@ -16,6 +16,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.usage import RequestUsage
 
+from palimpsest.core.estimate import compact_json
 from palimpsest.formats.content import (
     as_arguments,
     as_count,
@@ -23,7 +24,6 @@ from palimpsest.formats.content import (
     as_record,
     as_text,
     as_time,
-    compact_json,
     content_of,
     image_count,
 )

@@ -20,15 +20,8 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from palimpsest.formats.content import (
-    EPOCH,
-    as_list,
-    as_record,
-    as_text,
-    as_time,
-    compact_json,
-    content_of,
-)
+from palimpsest.core.estimate import compact_json
+from palimpsest.formats.content import EPOCH, as_list, as_record, as_text, as_time, content_of
 from palimpsest.formats.media import is_media
 from palimpsest.formats.pydantic_ai import tool_return_text
 from palimpsest.transcripts.history import Built, HistoryBuilder, Origin

@@ -31,7 +31,7 @@ from palimpsest.transcripts import (
     smolagents,
     swe_agent,
 )
-from palimpsest.transcripts.detect import Format, check_text, line_format
+from palimpsest.transcripts.detect import Format, Sniffed, check_text, sniff
 from palimpsest.transcripts.documents import load_documents
 from palimpsest.transcripts.history import named_apart
 from palimpsest.transcripts.jsonl import NO_JSON
@@ -125,13 +125,14 @@ def _nothing_collected() -> Generator[None]:
 
 
 def _built(path: Path, known: str | None) -> list[Built]:
-    format = known or (None if path.is_dir() else line_format(path))
+    sniffed = sniff(path)
+    format = known or sniffed.format
     if read := _LINE_READERS.get(format or ""):
         found = read(path)
-    elif format == gemini_cli.FORMAT and line_format(path) == gemini_cli.FORMAT:
+    elif format == sniffed.format == gemini_cli.FORMAT:
         found = gemini_cli.load(path)[1]
     else:
-        found = [session.built for session in read_sessions(path, format)]
+        found = [session.built for session in _sessions(path, format, sniffed)]
     if any(built.recording.messages for built in found):
         return list(named_apart(found))
     asked = f" of the format {known}" if known else ""
@@ -145,7 +146,11 @@ def read_sessions(path: Path, format: str | None) -> list[DocumentSession]:
         NotARecordingError: the file holds no JSON, or JSON of no known shape.
         OSError: the file cannot be read.
     """
-    loaded = load_documents(path, format)
+    return _sessions(path, format, sniff(path))
+
+
+def _sessions(path: Path, format: str | None, sniffed: Sniffed) -> list[DocumentSession]:
+    loaded = load_documents(path, format, sniffed)
     stopped = loaded.stopped
     if not loaded.values and stopped == NO_JSON:
         raise NotARecordingError(str(path), f"it has none of the known formats: {_known()}.")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from palimpsest.core.errors import NotARecordingError
-from palimpsest.formats.content import as_record, compact_json
+from palimpsest.core.estimate import compact_json
+from palimpsest.formats.content import as_record
 from palimpsest.transcripts import claude_code, claude_tree, pi
 from palimpsest.transcripts.history import named_apart
 from palimpsest.transcripts.read import read_sessions

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from pydantic_ai.messages import ModelResponse, ModelResponsePart, TextPart, ToolCallPart
 from pydantic_ai.usage import RequestUsage
 
+from palimpsest.core.estimate import compact_json
 from palimpsest.formats.content import (
     EPOCH,
     as_arguments,
@@ -18,7 +19,6 @@ from palimpsest.formats.content import (
     as_list,
     as_record,
     as_text,
-    compact_json,
     content_of,
     image_count,
     text_of,
