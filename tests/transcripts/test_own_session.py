@@ -153,3 +153,26 @@ async def test_a_view_is_a_session_that_can_be_gone_on_with(tmp_path: Path) -> N
         *outline(recording)[19:20],
         "request: read call-10-0 = [gone]",
     ]
+
+
+def test_a_stored_session_with_every_kind_of_record() -> None:
+    folder = Path(__file__).parent.parent / "session" / "golden"
+    for path in sorted(folder.glob("*.jsonl")):
+        [recording] = read_recordings(path)
+        assert recording.problems == []
+        assert [found.kind for found in recording.compactions] == ["clearing", "summary", "summary"]
+        assert (recording.set_aside["trim"], recording.set_aside["restore"]) == (1, 1)
+
+
+def test_what_no_reader_shows_as_text_stays_as_json(tmp_path: Path) -> None:
+    header, *messages = unsealed({"clearings": [], "checkpoints": [], "restores": []})
+    system = {"part_kind": "system-prompt", "content": "Rules", "timestamp": "2026-01-01T00:00:00Z"}
+    messages[0]["parts"].insert(0, system)
+    messages[0]["instructions"] = "More rules"
+    messages[6]["parts"].append(
+        {"part_kind": "instruction-delta", "id": "a", "content": "Be brief"}
+    )
+    recording = read(tmp_path, "\n".join(map(json.dumps, [header, *messages])) + "\n")
+    assert recording.system == "Rules\n\nMore rules"
+    assert "instruction-delta" in outline(recording)[7]
+    assert not recording.messages[7].is_prompt
