@@ -38,12 +38,13 @@ from palimpsest.models.timeline import measure
 from palimpsest.session.accounts import Accounts
 from palimpsest.session.agent_session import AgentSession
 from palimpsest.session.create import create_agent_session
-from palimpsest.session.files import Files
 from palimpsest.session.jsonl import JsonlStore
 from palimpsest.session.manager import SessionManager
 from palimpsest.session.settings import SessionSettings
-from palimpsest.session.store import Commit, HeaderChanges, SessionHeader
-from palimpsest.session.totals import Counted
+from palimpsest.session.store import Commit
+from palimpsest.storage.files import Files
+from palimpsest.storage.header import HeaderChanges, SessionHeader
+from palimpsest.storage.totals import Counted
 from palimpsest.testing import Reply, ScriptedModel
 
 MEGABYTES = (1, 10, 100)

@@ -8,9 +8,9 @@ from typer.testing import CliRunner, Result
 from palimpsest.cli.main import app
 from palimpsest.core.errors import SessionNotFoundError, WouldOverwriteError
 from palimpsest.session.doctor import examine
-from palimpsest.session.framing import decode_message
 from palimpsest.session.jsonl import JsonlStore
 from palimpsest.session.store import Commit
+from palimpsest.storage.framing import decode_message
 from tests.session.builders import run, story, turn, write
 
 

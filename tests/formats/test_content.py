@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from palimpsest.core.estimate import compact_json
 from palimpsest.core.excerpt import Json
-from palimpsest.formats.content import EPOCH, as_arguments, as_count, as_time, compact_json
+from palimpsest.formats.content import EPOCH, as_arguments, as_count, as_time
 
 
 @pytest.mark.parametrize(

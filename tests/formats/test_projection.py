@@ -30,7 +30,8 @@ from palimpsest.core.view import (
     Trimmed,
     View,
 )
-from palimpsest.formats.projection import EPOCH, Projection, project
+from palimpsest.formats.content import EPOCH
+from palimpsest.formats.projection import Projection, project
 from palimpsest.formats.pydantic_ai import outline
 from tests.core.builders import checkpoint
 from tests.formats.messages import IMAGE, assistant, returns, user

@@ -26,8 +26,10 @@ from palimpsest.lab.places import Here, Place, Processes
 from palimpsest.lab.replay import POLICIES, ReplaySettings, replay
 from palimpsest.lab.results import SessionFigures, SessionReplay
 from palimpsest.lab.stream import StreamSettings, replay_files
+from palimpsest.transcripts import files_of
 from palimpsest.transcripts.read import FoundPath, expand_paths, read_recordings
 from tests.lab.test_stream import found_in, ignore, write_session
+from tests.transcripts.agent_samples import opencode_records, storage_folder
 
 corpus = partial(replay_corpus, on_skipped=ignore, on_file=ignore, part_files=3)
 SETTINGS = StreamSettings()
@@ -150,6 +152,26 @@ def test_a_folder_of_events_is_stamped_by_what_is_in_it(tmp_path: Path, folder: 
     [part] = folder.glob("*.parquet")
     size = sum(path.stat().st_size for path in events.iterdir())
     assert [file.size_bytes for file in read_head(part).files] == [size]
+
+
+def test_a_session_of_a_storage_is_stamped_by_all_that_it_is_read_from(
+    tmp_path: Path, folder: Path
+) -> None:
+    storage = storage_folder(tmp_path, opencode_records())
+    found = list(expand_paths([storage]))
+    everything = [path for path in storage.rglob("*.json") if path.is_file()]
+    assert sorted(files_of(found[0].path)) == sorted(everything)
+    list(corpus(folder, found, SETTINGS))
+    [part] = folder.glob("*.parquet")
+    size = sum(path.stat().st_size for path in everything)
+    assert [file.size_bytes for file in read_head(part).files] == [size]
+
+    newest = max(storage.glob("message/*/*.json"))
+    os.utime(newest, ns=(0, everything[0].stat().st_mtime_ns + 10**9))
+    list(corpus(folder, found, SETTINGS))
+    assert [path.name for path in folder.glob("*.parquet")] == ["part-000001.parquet"]
+    [again] = read_head(next(folder.glob("*.parquet"))).files
+    assert again.modified_ns == newest.stat().st_mtime_ns
 
 
 def test_what_is_no_recording_is_told_every_time(tmp_path: Path, folder: Path) -> None:

@@ -13,7 +13,8 @@ from pydantic_ai.messages import ModelMessage
 from palimpsest.core.outline import Position
 from palimpsest.core.records import Checkpoint, Clearing, Restore, Trim
 from palimpsest.session.jsonl import JsonlStore
-from palimpsest.session.store import Commit, HeaderChanges, Loaded, SessionHeader
+from palimpsest.session.store import Commit, Loaded
+from palimpsest.storage.header import HeaderChanges, SessionHeader
 from palimpsest.testing.faults import FaultyFiles
 from tests.formats.messages import assistant, returns, user
 

@@ -15,6 +15,7 @@ from palimpsest.models.limits import NO_CHOICES, LimitChoices
 from palimpsest.models.resolve import resolve_model
 from palimpsest.session.agent_session import AgentSession
 from palimpsest.session.approvals import Approvals
+from palimpsest.session.environment import Environment
 from palimpsest.session.events import SessionEvent
 from palimpsest.session.extensions import Extensions
 from palimpsest.session.guards import guard_capabilities
@@ -22,7 +23,8 @@ from palimpsest.session.memory import MemoryStore
 from palimpsest.session.resuming import load_live
 from palimpsest.session.settings import SessionSettings
 from palimpsest.session.skills import DirectorySkills
-from palimpsest.session.store import Loaded, SessionHeader, Store
+from palimpsest.session.store import Loaded, Store
+from palimpsest.storage.header import SessionHeader
 from palimpsest.testing import Call, FrozenClock, Reply, ScriptedModel
 
 HEADER = SessionHeader(
@@ -83,6 +85,7 @@ async def rig(
     choose_limits: bool = True,
     scripted: ScriptedModel | None = None,
     load: Callable[[Store], Awaitable[Loaded]] = load_live,
+    environment: Environment | None = None,
     **model: Any,
 ) -> Rig:
     """Open a session over a scripted model; ``read`` gives as many characters as asked."""
@@ -116,7 +119,7 @@ async def rig(
             engine=engine or EngineSettings(),
             calibrates=calibrates,
         ),
-        environment=CountingEnvironment(first_id),
+        environment=environment or CountingEnvironment(first_id),
         extensions=Extensions(skills=DirectorySkills(cwd=Path(), directories=skill_directories)),
     )
     found = Rig(session=session, model=scripted, store=held, tool_runs=runs)

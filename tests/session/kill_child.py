@@ -21,9 +21,9 @@ from typing import Literal
 from pydantic_ai.messages import ModelMessage
 
 from palimpsest.core.errors import SessionLockedError
-from palimpsest.session.files import Files, OpenMode
 from palimpsest.session.jsonl import JsonlStore
 from palimpsest.session.store import Commit, Loaded
+from palimpsest.storage.files import Files, OpenMode
 from tests.scale import sample
 from tests.session.helpers import HEADER, rig, work
 from tests.session.kill_content import Content

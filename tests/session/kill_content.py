@@ -10,7 +10,7 @@ from pydantic_ai.messages import ModelMessage
 
 from palimpsest.core.record_codec import dump_record
 from palimpsest.core.records import Record
-from palimpsest.session.framing import dump_json, encode_message
+from palimpsest.storage.framing import dump_json, encode_message
 
 
 class Content:

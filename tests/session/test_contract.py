@@ -21,7 +21,8 @@ from palimpsest.core.errors import (
 )
 from palimpsest.session.jsonl import JsonlStore
 from palimpsest.session.memory import MemoryStore
-from palimpsest.session.store import Commit, HeaderChanges, SessionHeader, Store
+from palimpsest.session.store import Commit, Store
+from palimpsest.storage.header import HeaderChanges, SessionHeader
 from palimpsest.testing.faults import FaultyFiles
 from tests.formats.messages import assistant, histories, returns, user
 from tests.session.builders import (

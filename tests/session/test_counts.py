@@ -23,7 +23,8 @@ from palimpsest.models.timeline import Timeline
 from palimpsest.session.doctor import tidy
 from palimpsest.session.jsonl import JsonlStore
 from palimpsest.session.opening import open_session_file
-from palimpsest.session.store import Commit, HeaderChanges
+from palimpsest.session.store import Commit
+from palimpsest.storage.header import HeaderChanges
 from palimpsest.testing.faults import FaultyFiles
 from tests.measuring import counted
 from tests.session.builders import HEADER, checkpoint, run, turn

@@ -13,11 +13,12 @@ import pytest
 
 from palimpsest.core.errors import SaveFailedError, SessionNotFoundError
 from palimpsest.session.doctor import tidy
-from palimpsest.session.files import Files
 from palimpsest.session.jsonl import JsonlStore
 from palimpsest.session.memory import MemoryStore
 from palimpsest.session.opening import open_session_file
-from palimpsest.session.store import Commit, HeaderChanges
+from palimpsest.session.store import Commit
+from palimpsest.storage.files import Files
+from palimpsest.storage.header import HeaderChanges
 from palimpsest.testing.faults import FaultyFiles, SimulatedCrash
 from tests.session.builders import HEADER, content, kill, read, run, story, turn, write
 

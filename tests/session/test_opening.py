@@ -27,10 +27,11 @@ from palimpsest.core.errors import (
     UnsupportedSessionError,
 )
 from palimpsest.session.doctor import examine, export_messages, tidy
-from palimpsest.session.framing import seal
 from palimpsest.session.jsonl import JsonlStore
 from palimpsest.session.listing import list_sessions
-from palimpsest.session.store import Commit, HeaderChanges
+from palimpsest.session.store import Commit
+from palimpsest.storage.framing import seal
+from palimpsest.storage.header import HeaderChanges
 from palimpsest.testing.faults import FaultyFiles
 from tests.session.builders import (
     HEADER,

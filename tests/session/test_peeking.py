@@ -10,11 +10,11 @@ import pytest
 from palimpsest.core.errors import SessionFileError, SessionNotFoundError
 from palimpsest.session.agent_session import AgentSession
 from palimpsest.session.create import create_agent_session
-from palimpsest.session.framing import seal
 from palimpsest.session.host import SessionHost
 from palimpsest.session.manager import SessionManager
 from palimpsest.session.peeking import peek
 from palimpsest.session.settings import SessionSettings
+from palimpsest.storage.framing import seal
 from palimpsest.testing import Reply, ScriptedModel
 from tests.session.helpers import work
 

@@ -6,7 +6,8 @@ import pytest
 
 from palimpsest.session.listing import list_sessions
 from palimpsest.session.places import data_directory, project_directory, session_path
-from palimpsest.session.store import Commit, HeaderChanges
+from palimpsest.session.store import Commit
+from palimpsest.storage.header import HeaderChanges
 from palimpsest.testing.faults import FaultyFiles
 from tests.session.builders import HEADER, run, story, turn, write
 

@@ -27,8 +27,9 @@ from palimpsest.session.doctor import tidy
 from palimpsest.session.jsonl import JsonlStore
 from palimpsest.session.memory import MemoryStore
 from palimpsest.session.resuming import accounts_of, load_live, timeline_of
-from palimpsest.session.store import Commit, HeaderChanges, Loaded, Store
-from palimpsest.session.totals import Counted, Totals
+from palimpsest.session.store import Commit, Loaded, Store
+from palimpsest.storage.header import HeaderChanges
+from palimpsest.storage.totals import Counted, Totals
 from palimpsest.testing import Call, Reply
 from palimpsest.testing.faults import FailingStore, FaultyFiles
 from tests.measuring import counted

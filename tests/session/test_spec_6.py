@@ -15,8 +15,8 @@ from pydantic_ai.usage import RequestUsage
 
 from palimpsest.core.errors import ContextBudgetExceededError, PendingSaveError, SaveFailedError
 from palimpsest.core.policy import PolicySettings
+from palimpsest.formats.prompts import is_truncated
 from palimpsest.models.engine import EngineSettings
-from palimpsest.models.prompts import is_truncated
 from palimpsest.session.memory import MemoryStore
 from palimpsest.testing import OVERFLOWS, FailingStore, Gate, Reply
 from tests.measuring import counted

@@ -22,11 +22,11 @@ from palimpsest.models.resolve import resolve_model
 from palimpsest.session.agent_session import AgentSession
 from palimpsest.session.approvals import Approvals
 from palimpsest.session.conversation import AgentBuilder
-from palimpsest.session.files import Files
 from palimpsest.session.jsonl import JsonlStore
 from palimpsest.session.resuming import load_live
 from palimpsest.session.settings import SessionSettings
 from palimpsest.session.store import Commit, Loaded, Store
+from palimpsest.storage.files import Files
 from palimpsest.testing import Call, Reply, ScriptedModel
 from tests.session.helpers import HEADER, CountingEnvironment
 

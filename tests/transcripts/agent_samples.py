@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 from tests.transcripts.samples import PIXEL, Object, openai_call, text
 
 
@@ -246,6 +249,22 @@ def opencode_records() -> list[Object]:
     share = {"id": "s", "secret": "none", "url": "https://example.org"}
     own = [record for m in reversed(export["messages"]) for record in (*m["parts"], m["info"])]
     return [project, share, *own, export["info"]]
+
+
+def storage_folder(folder: Path, records: list[Object]) -> Path:
+    """A storage folder with these records in their places."""
+    for record in records:
+        name = record["id"]
+        parent = {
+            "ses": "session/p",
+            "msg": f"message/{record.get('sessionID')}",
+            "prt": f"part/{record.get('messageID')}",
+        }.get(name[:3])
+        if parent is not None:
+            place = folder / "storage" / parent
+            place.mkdir(parents=True, exist_ok=True)
+            (place / f"{name}.json").write_text(json.dumps(record))
+    return folder / "storage"
 
 
 AIDER = """

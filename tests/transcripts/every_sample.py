@@ -25,6 +25,7 @@ from tests.transcripts.framework_samples import (
     smolagents_run,
     smolagents_steps,
 )
+from tests.transcripts.own_samples import own_session
 from tests.transcripts.samples import (
     claude_session,
     cline_session,
@@ -55,6 +56,8 @@ def sample_texts() -> dict[str, tuple[str, str]]:
         "cline": ("anthropic-messages", json.dumps(cline_session(), indent=1)),
         "codex": ("codex", lines(*codex_lines())),
         "kimi": ("kimi", lines(*kimi_lines())),
+        "own session": ("palimpsest", own_session().closed),
+        "own session, open": ("palimpsest", own_session().open),
         "gemini": ("gemini-cli", json.dumps(gemini_session(), indent=1)),
         "gemini lines": ("gemini-cli", lines(*gemini_lines())),
         "contents": ("gemini-contents", json.dumps(gemini_contents(), indent=1)),

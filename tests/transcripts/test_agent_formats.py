@@ -28,6 +28,7 @@ from tests.transcripts.agent_samples import (
     kimi_lines,
     opencode_export,
     opencode_records,
+    storage_folder,
 )
 from tests.transcripts.samples import Object, lines, outline, replies, text, write
 
@@ -226,24 +227,8 @@ def test_opencode(tmp_path: Path) -> None:
     assert (usage.input_tokens, usage.cache_write_tokens, usage.output_tokens) == (105, 10, 8)
 
 
-def _storage(folder: Path, records: list[Object]) -> Path:
-    """A storage folder with these records in their places."""
-    for record in records:
-        name = record["id"]
-        parent = {
-            "ses": "session/p",
-            "msg": f"message/{record.get('sessionID')}",
-            "prt": f"part/{record.get('messageID')}",
-        }.get(name[:3])
-        if parent is not None:
-            place = folder / "storage" / parent
-            place.mkdir(parents=True, exist_ok=True)
-            write(place, json.dumps(record), f"{name}.json")
-    return folder / "storage"
-
-
 def test_an_opencode_storage_folder_is_its_sessions(tmp_path: Path) -> None:
-    storage = _storage(tmp_path, [*opencode_records(), {"id": "ses_2", "time": {}}])
+    storage = storage_folder(tmp_path, [*opencode_records(), {"id": "ses_2", "time": {}}])
     found = [item.path for item in expand_paths([tmp_path])]
     assert [path.name for path in found] == ["ses_1.json", "ses_2.json"]
     [recording] = read_recordings(found[0])
@@ -264,7 +249,7 @@ def test_an_opencode_session_never_leaves_its_folder(tmp_path: Path, name: str) 
     for secret in (tmp_path / "secret", tmp_path):
         secret.mkdir(exist_ok=True)
         write(secret, json.dumps({"id": "msg_1", "sessionID": name, "role": "user"}), "msg_1.json")
-    storage = _storage(tmp_path, opencode_records())
+    storage = storage_folder(tmp_path, opencode_records())
     assert (
         list(opencode_storage.beside(storage / "session" / "p" / "ses_1.json", {"id": name})) == []
     )
@@ -274,7 +259,7 @@ def test_an_opencode_session_never_leaves_its_folder(tmp_path: Path, name: str) 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs pipes and devices among files")
 def test_a_pipe_or_device_among_records_is_reported_and_not_waited_for(tmp_path: Path) -> None:
-    storage = _storage(tmp_path, opencode_records())
+    storage = storage_folder(tmp_path, opencode_records())
     os.mkfifo(storage / "part" / "msg_1" / "prt_8.json")
     (storage / "part" / "msg_1" / "prt_9.json").symlink_to("/dev/zero")
     [recording] = read_recordings(storage / "session" / "p" / "ses_1.json")

@@ -9,6 +9,7 @@ import pytest
 from pydantic_ai.messages import ToolCallPart
 
 from palimpsest.transcripts import read_recordings
+from palimpsest.transcripts.detect import sniff
 from tests.transcripts.samples import (
     Object,
     cline_session,
@@ -206,3 +207,21 @@ def test_a_list_of_anthropic_messages(tmp_path: Path) -> None:
     assert isinstance(reply.parts[0], ToolCallPart)
     whole = read(tmp_path, {"system": [text("Be brief.")], "messages": document, "model": "m"})
     assert (whole.format, whole.system, whole.model) == ("anthropic-messages", "Be brief.", "m")
+
+
+@pytest.mark.parametrize(
+    ("text", "format", "is_only"),
+    [
+        pytest.param('{"messages": []}', None, True, id="document"),
+        pytest.param('\ufeff[{"role": "user"}]\r\n', None, True, id="list"),
+        pytest.param('{"role": "_usage"}\n', "kimi", True, id="one line"),
+        pytest.param('{"role": "user"}\n{"role": "_usage"}\n', "kimi", False, id="lines"),
+        pytest.param('{"messages": [\n]}', None, False, id="several lines"),
+        pytest.param('{"messages": [', None, False, id="cut off"),
+    ],
+)
+def test_a_file_of_one_line_is_parsed_when_it_is_told(
+    tmp_path: Path, text: str, format: str | None, is_only: bool
+) -> None:
+    sniffed = sniff(write(tmp_path, text))
+    assert (sniffed.format, sniffed.only is not None) == (format, is_only)

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from palimpsest.core.errors import PalimpsestError
+from palimpsest.core.errors import NotARecordingError, PalimpsestError
 from palimpsest.transcripts import (
     FORMATS,
     CompactedView,
@@ -22,6 +22,7 @@ from palimpsest.transcripts import (
     codex,
     gemini_cli,
     kimi,
+    own_session,
     pi,
     read_recordings,
     rewrite,
@@ -41,6 +42,7 @@ _LINES: dict[str, Callable[[Path], list[Built]]] = {
     "codex": codex.read,
     "gemini-cli": lambda path: gemini_cli.load(path)[1],
     "kimi": kimi.read,
+    "palimpsest": own_session.read,
     "pi": pi.read,
 }
 _LINE_SAMPLES = [
@@ -136,9 +138,17 @@ def _check_lines(path: Path, format: str) -> None:
     """Each object is in a message or set aside; each non-blank line gave one or a problem."""
     problems: list[Problem] = []
     entries = list(read_entries(path, problems))
-    found = _LINES[format](path)
+    try:
+        found = _LINES[format](path)
+    except NotARecordingError as error:
+        assert "version" in str(error)
+        return
     used = sum(len(_records(built)) for built in found)
     aside = sum(sum(built.recording.set_aside.values()) for built in found)
+    if format == own_session.FORMAT:
+        # Of what was never saved whole, all lines are told at once.
+        assert used + aside >= len(entries) or found[0].recording.problems
+        return
     assert used + aside == len(entries)
     named = {entry.line for entry in entries} | {problem.line for problem in problems}
     lines = path.read_bytes().split(b"\n")

@@ -28,6 +28,10 @@ def test_the_format_is_told_from_the_content(tmp_path: Path, name: str) -> None:
     assert format in FORMATS
 
 
+def test_each_format_has_a_sample_that_is_read() -> None:
+    assert {format for format, _ in sample_texts().values()} == set(FORMATS)
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
@@ -44,7 +48,12 @@ def test_the_format_is_told_from_the_content(tmp_path: Path, name: str) -> None:
         pytest.param(b'{"some": "settings"}', "none of the shapes", id="other JSON"),
         pytest.param(b"# Title\n\nSee.", "none of the known formats", id="markdown"),
         pytest.param(
-            b'{"format":"palimpsest-session","version":2}', "`palimpsest export`", id="own session"
+            b'{"format":"palimpsest-session","version":2}', "holds no message", id="no whole header"
+        ),
+        pytest.param(
+            b'{"format":"palimpsest-session","version":9}\n',
+            "version 9 is not supported",
+            id="own session of another version",
         ),
         pytest.param(b"[1, 2]", "none of the shapes", id="numbers"),
         pytest.param(b"[]", "none of the shapes", id="empty list"),

@@ -71,7 +71,8 @@ def test_kept_messages_and_summary_come_back(tmp_path: Path, name: str, share: f
         ]
         assert got == expected
     else:
-        assert got == [f"PROMPT: {SUMMARY}", *expected]
+        who = "request" if format == "palimpsest" else "PROMPT"
+        assert got == [f"{who}: {SUMMARY}", *expected]
     assert [problem for problem in result.problems if "again" not in problem.what] == []
 
 

@@ -123,7 +123,7 @@ def _export(paths: list[Path] | None, output: Path, *, force: bool) -> None:
     from palimpsest.core.errors import WouldOverwriteError
     from palimpsest.lab.whole_file import check_output, whole_file
     from palimpsest.session.doctor import export_messages
-    from palimpsest.session.framing import encode_message
+    from palimpsest.storage.framing import encode_message
 
     if paths is None or len(paths) != 1:
         raise typer.BadParameter("name the one file whose messages are meant", param_hint="FILE")

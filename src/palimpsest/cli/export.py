@@ -15,7 +15,7 @@ from palimpsest.cli import suggestions
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
-    from palimpsest.session.store import SessionHeader
+    from palimpsest.storage.header import SessionHeader
 
 EXAMPLES = """\b
 Examples:

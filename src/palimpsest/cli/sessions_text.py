@@ -11,8 +11,8 @@ from rich.text import Text
 from palimpsest.cli.turns import session_title
 from palimpsest.cli.words import when
 from palimpsest.core.wording import count
+from palimpsest.formats.prompts import starts_turn
 from palimpsest.lab.plain import one_line
-from palimpsest.models.prompts import starts_turn
 from palimpsest.session.doctor import export_messages
 from palimpsest.session.listing import Listed, ListedSession
 from palimpsest.session.prompt_words import excerpts_of

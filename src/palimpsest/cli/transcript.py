@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from palimpsest.cli.words import call_words, when
 from palimpsest.core.estimate import compact_json
+from palimpsest.formats.prompts import starts_turn
 from palimpsest.lab.plain import one_line, plain
-from palimpsest.models.prompts import starts_turn
 from palimpsest.session.prompt_words import excerpts_of
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
     from palimpsest.core.excerpt import Excerpt
-    from palimpsest.session.store import SessionHeader
+    from palimpsest.storage.header import SessionHeader
 
 _TICKS = re.compile(r"`{3,}")
 

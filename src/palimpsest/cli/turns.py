@@ -11,8 +11,8 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from palimpsest.core.receipt import Receipt
 from palimpsest.core.records import Checkpoint
+from palimpsest.formats.prompts import starts_turn
 from palimpsest.lab.plain import one_line
-from palimpsest.models.prompts import starts_turn
 from palimpsest.session.listing import ListedSession
 from palimpsest.session.prompt_words import first_words, prompt_words
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pydantic_ai.messages import BinaryContent, ImageUrl, UserContent
 
+from palimpsest.core.estimate import compact_json
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -19,6 +21,8 @@ Record: TypeAlias = "dict[str, Json]"
 Content: TypeAlias = "str | list[UserContent]"
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+"""Of what has no time of its own, so that the same input gives the same messages."""
+
 _MILLISECONDS_FROM = 1e11
 
 
@@ -73,16 +77,6 @@ def as_arguments(value: Json) -> str | dict[str, Json]:
     except (ValueError, RecursionError):
         return value
     return parsed if isinstance(parsed, dict) else value
-
-
-def compact_json(value: Json) -> str:
-    """The value as JSON on one line; text that UTF-8 cannot hold is escaped."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return json.dumps(value, separators=(",", ":"))
-    return text
 
 
 def image(data: Json, media_type: Json) -> BinaryContent | None:

@@ -22,17 +22,10 @@ from pydantic_ai.messages import (
 )
 
 from palimpsest.core.errors import InvalidMessageError
+from palimpsest.core.estimate import compact_json
 from palimpsest.core.excerpt import Json
 from palimpsest.core.view import RepairRow
-from palimpsest.formats.content import (
-    Record,
-    as_list,
-    as_record,
-    as_text,
-    compact_json,
-    image,
-    joined,
-)
+from palimpsest.formats.content import Record, as_list, as_record, as_text, image, joined
 from palimpsest.formats.dialect import (
     CallBook,
     OpaqueBlock,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from typing import Any, assert_never, cast
 
 from pydantic_ai.messages import (
@@ -29,11 +28,9 @@ from palimpsest.core.view import (
     Trimmed,
     View,
 )
+from palimpsest.formats.content import EPOCH
 from palimpsest.formats.encodable import encodable
 from palimpsest.formats.pydantic_ai import answers, tool_return_text
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-"""Timestamp of messages a view makes up, so that the same view gives the same bytes."""
 
 
 def project(messages: Sequence[ModelMessage], rows: Iterable[Row]) -> list[ModelMessage]:

@@ -28,6 +28,7 @@ from palimpsest.core.receipt import Receipt
 from palimpsest.core.records import Record, active_checkpoint
 from palimpsest.formats.content import is_plain_text, text_of
 from palimpsest.formats.dialect import Dialect, MessageT, Rendering, Scan
+from palimpsest.formats.prompts import starts_turn
 from palimpsest.models.candidates import CandidateMaker
 from palimpsest.models.compaction import compact
 from palimpsest.models.engine import Engine, EngineSettings
@@ -43,7 +44,6 @@ from palimpsest.models.limits import (
 )
 from palimpsest.models.overflow import Overflow
 from palimpsest.models.preflight import preflight
-from palimpsest.models.prompts import starts_turn
 from palimpsest.models.state import NEW, CompactionState, digests_of
 from palimpsest.models.summarizer import ExtractiveSummarizer, Summarizer
 from palimpsest.models.timeline import Timeline

@@ -32,6 +32,7 @@ from palimpsest.lab.parts import (
 from palimpsest.lab.places import run_at
 from palimpsest.lab.results import SessionFigures, SessionReplay
 from palimpsest.lab.stream import StreamSettings, replay_file
+from palimpsest.transcripts.documents import files_of
 from palimpsest.transcripts.read import FoundPath
 
 _NUMBERED = re.compile(r"part-\d+\.parquet")
@@ -236,10 +237,9 @@ def _stamped(found: FoundPath) -> _Stamped:
 
 
 def _stamp(path: Path) -> tuple[int, int]:
-    """Size and time of the last change; of a folder, of all files in it; zeros of nothing."""
-    files = [one for one in path.rglob("*") if one.is_file()] if path.is_dir() else [path]
+    """Size and time of the last change, of all files it is read from; zeros of nothing."""
     try:
-        found = [one.stat() for one in files]
+        found = [one.stat() for one in files_of(path)]
     except OSError:
         return 0, 0
     return sum(one.st_size for one in found), max((one.st_mtime_ns for one in found), default=0)

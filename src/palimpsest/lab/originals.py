@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic_ai.messages import ModelMessage
 
 from palimpsest.session.doctor import examine, export_messages
-from palimpsest.session.framing import encode_message
+from palimpsest.storage.framing import encode_message
 
 
 class Originals:

@@ -25,6 +25,7 @@ from palimpsest.core.excerpt import Json
 from palimpsest.core.receipt import Receipt
 from palimpsest.core.record_codec import JsonObject
 from palimpsest.core.records import Checkpoint, Record
+from palimpsest.formats.prompts import starts_turn
 from palimpsest.models.candidates import CandidateMaker
 from palimpsest.models.cap import cap_request
 from palimpsest.models.engine import Engine, EngineSettings
@@ -40,7 +41,6 @@ from palimpsest.models.limits import (
     request_fixed_measure,
 )
 from palimpsest.models.overflow import Overflow
-from palimpsest.models.prompts import starts_turn
 from palimpsest.models.resolve import ModelChoice, resolve_model
 from palimpsest.models.state import NEW, CompactionState
 from palimpsest.models.summarizer import ExtractiveSummarizer, Summarizer

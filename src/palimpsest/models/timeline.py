@@ -14,9 +14,9 @@ from palimpsest.core.record_checks import check_record
 from palimpsest.core.records import Checkpoint, Record, ViewState, fold_records
 from palimpsest.core.view import View
 from palimpsest.formats.projection import Projection
+from palimpsest.formats.prompts import injected_parts, is_prompt
 from palimpsest.formats.pydantic_ai import excerpts, outline
 from palimpsest.models.history import History
-from palimpsest.models.prompts import injected_parts, is_prompt
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 from palimpsest.core.records import Record, SummaryUsage
 from palimpsest.models.candidates import Spent
 from palimpsest.models.pricing import find_pricing
-from palimpsest.session.totals import NO_TOTALS, Totals
+from palimpsest.storage.totals import NO_TOTALS, Totals
 
 
 class Accounts:

@@ -23,8 +23,8 @@ from palimpsest.core.receipt_reader import read_receipt
 from palimpsest.core.record_codec import JsonObject
 from palimpsest.core.records import Checkpoint, ViewState
 from palimpsest.core.sources import Source, source_map
+from palimpsest.formats.prompts import injected_parts
 from palimpsest.models.engine_events import CompactionEnd
-from palimpsest.models.prompts import injected_parts
 from palimpsest.models.resolve import ModelChoice, ResolvedModel
 from palimpsest.models.restoring import Restored, preview_restore
 from palimpsest.session.breakdown import ContextBreakdown, context_breakdown

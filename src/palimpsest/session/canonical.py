@@ -7,11 +7,11 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
-from palimpsest.session.codec import Chunk, StoredRecord, header_object
-from palimpsest.session.files import Files
-from palimpsest.session.framing import seal
-from palimpsest.session.layout import BLOCK_BYTES, Layout, Source, sealed_segments
-from palimpsest.session.store import SessionHeader
+from palimpsest.storage.codec import Chunk, StoredRecord, header_object
+from palimpsest.storage.files import Files
+from palimpsest.storage.framing import seal
+from palimpsest.storage.header import SessionHeader
+from palimpsest.storage.layout import BLOCK_BYTES, Layout, Source, sealed_segments
 
 
 class ChangedError(Exception):

@@ -17,6 +17,7 @@ from palimpsest.core.calibration import Meter
 from palimpsest.core.errors import SaveFailedError
 from palimpsest.core.receipt import Receipt
 from palimpsest.core.records import Checkpoint, Record
+from palimpsest.formats.prompts import mark
 from palimpsest.models.candidates import CandidateMaker
 from palimpsest.models.compaction import compact
 from palimpsest.models.engine import Engine
@@ -24,7 +25,6 @@ from palimpsest.models.engine_events import CompactionEnd, CompactionStart, Engi
 from palimpsest.models.engine_model import EngineModel, Outgoing
 from palimpsest.models.overflow import Overflow
 from palimpsest.models.preflight import preflight
-from palimpsest.models.prompts import mark
 from palimpsest.models.resolve import ModelChoice, ResolvedModel, resolve_model
 from palimpsest.models.restoring import Restored, restore
 from palimpsest.models.summarizer import ExtractiveSummarizer
@@ -39,7 +39,8 @@ from palimpsest.session.resuming import accounts_of, timeline_of
 from palimpsest.session.settings import SessionSettings
 from palimpsest.session.skills import SkillLoader, snapshot
 from palimpsest.session.state import ActiveCompaction
-from palimpsest.session.store import HeaderChanges, Loaded, Store
+from palimpsest.session.store import Loaded, Store
+from palimpsest.storage.header import HeaderChanges
 
 AgentBuilder = Callable[[Approvals], Agent[None, str]]
 """Makes the agent anew whenever the permission preset, ``Approvals.preset``, changes."""

@@ -10,12 +10,12 @@ from typing import Literal
 from pydantic_ai.messages import ModelMessage
 
 from palimpsest.core.errors import SessionFileError, SessionNotFoundError
-from palimpsest.session.files import Files
-from palimpsest.session.framing import COMMIT_PREFIX, MalformedError, decode_message
-from palimpsest.session.layout import Source, read_trusted
 from palimpsest.session.opening import open_session_file
-from palimpsest.session.scan import UNREADABLE, scan
-from palimpsest.session.store import SessionHeader
+from palimpsest.storage.files import Files
+from palimpsest.storage.framing import COMMIT_PREFIX, MalformedError, decode_message
+from palimpsest.storage.header import SessionHeader
+from palimpsest.storage.layout import Source, read_trusted
+from palimpsest.storage.scan import UNREADABLE, scan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from palimpsest.core.errors import AmbiguousSessionError, SaveFailedError, SessionNotFoundError
-from palimpsest.session.files import Files
 from palimpsest.session.jsonl_file import os_reason
 from palimpsest.session.listing import Listed, list_sessions, newest_first
 from palimpsest.session.lock import SessionLock
 from palimpsest.session.places import SUFFIX, data_directory, project_directory
+from palimpsest.storage.files import Files
 
 SHORTEST_PREFIX = 4
 """Characters of an id that are enough to look for it."""

@@ -29,22 +29,23 @@ from palimpsest.core.records import (
     active_checkpoint,
 )
 from palimpsest.formats.pydantic_ai import outline
-from palimpsest.session.codec import (
+from palimpsest.session.store import Commit, Loaded, TornTail
+from palimpsest.storage.codec import (
     StoredRecord,
     dump_changes,
     read_changes,
     read_stored_records,
 )
-from palimpsest.session.covers import PrefixHash, changed_originals
-from palimpsest.session.framing import (
+from palimpsest.storage.covers import PrefixHash, changed_originals
+from palimpsest.storage.framing import (
     MalformedError,
     decode_message,
     dump_json,
     encode_message,
     load_object,
 )
-from palimpsest.session.pairing import OpenCalls
-from palimpsest.session.store import Commit, Loaded, SessionHeader, TornTail
+from palimpsest.storage.header import SessionHeader
+from palimpsest.storage.pairing import OpenCalls
 
 LineReader = Callable[[int, int], Iterable[bytes]]
 """Gives the stored lines of the messages ``start <= index < stop``, newlines included."""

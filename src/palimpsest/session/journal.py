@@ -13,8 +13,9 @@ from palimpsest.core.record_codec import JsonObject
 from palimpsest.core.records import Record
 from palimpsest.models.finishing import finish
 from palimpsest.session.accounts import Accounts
-from palimpsest.session.store import NO_CHANGES, Commit, HeaderChanges, Store
-from palimpsest.session.totals import Counted
+from palimpsest.session.store import Commit, Store
+from palimpsest.storage.header import NO_CHANGES, HeaderChanges
+from palimpsest.storage.totals import Counted
 
 
 class Journal:

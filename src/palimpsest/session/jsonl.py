@@ -12,10 +12,11 @@ import anyio
 from anyio import to_thread
 from pydantic_ai.messages import ModelMessage
 
-from palimpsest.session.files import Files
 from palimpsest.session.jsonl_file import SessionFile
 from palimpsest.session.opening import new_session_file, open_session_file
-from palimpsest.session.store import Commit, Loaded, SessionHeader
+from palimpsest.session.store import Commit, Loaded
+from palimpsest.storage.files import Files
+from palimpsest.storage.header import SessionHeader
 
 T = TypeVar("T")
 

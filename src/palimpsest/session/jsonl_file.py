@@ -17,20 +17,20 @@ from palimpsest.core.errors import (
     StoreClosedError,
 )
 from palimpsest.session.canonical import ChangedError, put_in_place, write_canonical
-from palimpsest.session.codec import header_object
-from palimpsest.session.files import Files
-from palimpsest.session.framing import (
+from palimpsest.session.intake import Intake, Prepared
+from palimpsest.session.lock import SessionLock
+from palimpsest.session.store import Commit, Loaded, TornTail
+from palimpsest.storage.codec import header_object
+from palimpsest.storage.files import Files
+from palimpsest.storage.framing import (
     CommitLine,
     MalformedError,
     commit_object,
     decode_message,
     seal,
 )
-from palimpsest.session.intake import Intake, Prepared
-from palimpsest.session.layout import Layout, Source, add_commit
-from palimpsest.session.lock import SessionLock
-from palimpsest.session.pairing import OpenCalls
-from palimpsest.session.store import Commit, Loaded, TornTail
+from palimpsest.storage.layout import Layout, Source, add_commit
+from palimpsest.storage.pairing import OpenCalls
 
 LARGE_BYTES = 8 << 20
 """Files from this size on keep their commit lines when they are closed, to close quickly."""

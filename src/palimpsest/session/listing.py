@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from palimpsest.core.errors import SessionFileError
-from palimpsest.session.files import Files
 from palimpsest.session.jsonl_file import os_reason
-from palimpsest.session.layout import Source, read_trusted
 from palimpsest.session.places import SUFFIX
-from palimpsest.session.scan import scan
-from palimpsest.session.store import SessionHeader
+from palimpsest.storage.files import Files
+from palimpsest.storage.header import SessionHeader
+from palimpsest.storage.layout import Source, read_trusted
+from palimpsest.storage.scan import scan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,8 @@ from palimpsest.session.jsonl import JsonlStore
 from palimpsest.session.listing import Listed, list_sessions
 from palimpsest.session.memory import MemoryStore
 from palimpsest.session.places import project_directory, session_path
-from palimpsest.session.store import SessionHeader, Store
+from palimpsest.session.store import Store
+from palimpsest.storage.header import SessionHeader
 
 
 class SessionManager:

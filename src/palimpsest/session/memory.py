@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from pydantic_ai.messages import ModelMessage
 
 from palimpsest.core.errors import StoreClosedError
-from palimpsest.session.codec import header_object, read_header
-from palimpsest.session.framing import decode_message, dump_json, load_object
 from palimpsest.session.intake import Intake
-from palimpsest.session.pairing import OpenCalls
-from palimpsest.session.store import Commit, Loaded, SessionHeader
+from palimpsest.session.store import Commit, Loaded
+from palimpsest.storage.codec import header_object, read_header
+from palimpsest.storage.framing import decode_message, dump_json, load_object
+from palimpsest.storage.header import SessionHeader
+from palimpsest.storage.pairing import OpenCalls
 
 
 class MemoryStore:

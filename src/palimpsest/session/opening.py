@@ -12,16 +12,17 @@ from palimpsest.core.errors import (
 )
 from palimpsest.core.records import fold_records
 from palimpsest.formats.pydantic_ai import outline
-from palimpsest.session.codec import header_object, read_header
-from palimpsest.session.files import Files
-from palimpsest.session.framing import MalformedError, decode_message, dump_json, load_object
 from palimpsest.session.jsonl_file import SessionFile, os_reason
-from palimpsest.session.layout import Layout, Source, read_trusted
 from palimpsest.session.lock import SessionLock
-from palimpsest.session.pairing import OpenCalls
 from palimpsest.session.recovery import move_torn_tail
-from palimpsest.session.scan import scan
-from palimpsest.session.store import SessionHeader, TornTail
+from palimpsest.session.store import TornTail
+from palimpsest.storage.codec import header_object, read_header
+from palimpsest.storage.files import Files
+from palimpsest.storage.framing import MalformedError, decode_message, dump_json, load_object
+from palimpsest.storage.header import SessionHeader
+from palimpsest.storage.layout import Layout, Source, read_trusted
+from palimpsest.storage.pairing import OpenCalls
+from palimpsest.storage.scan import scan
 
 
 def new_session_file(path: Path, files: Files, header: SessionHeader) -> SessionFile:

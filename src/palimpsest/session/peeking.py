@@ -10,9 +10,9 @@ from pydantic_ai.messages import ModelMessage
 
 from palimpsest.core.errors import SessionNotFoundError
 from palimpsest.core.records import ViewState, fold_records
-from palimpsest.session.files import Files
-from palimpsest.session.framing import MalformedError, decode_message
-from palimpsest.session.layout import Layout, Source, read_trusted
+from palimpsest.storage.files import Files
+from palimpsest.storage.framing import MalformedError, decode_message
+from palimpsest.storage.layout import Layout, Source, read_trusted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

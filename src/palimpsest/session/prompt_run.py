@@ -39,9 +39,9 @@ from pydantic_graph import End
 
 from palimpsest.core.view import REPAIR_TEXT
 from palimpsest.formats.encodable import encodable
+from palimpsest.formats.prompts import mark, mark_truncated
 from palimpsest.formats.pydantic_ai import tool_return_text
 from palimpsest.models.overflow import silent_overflow
-from palimpsest.models.prompts import mark, mark_truncated
 from palimpsest.models.timeline import Timeline
 from palimpsest.session.events import (
     MessageEnd,
@@ -51,8 +51,8 @@ from palimpsest.session.events import (
     ToolEnd,
     ToolStart,
 )
-from palimpsest.session.framing import MalformedError, encode_message
 from palimpsest.session.journal import Journal
+from palimpsest.storage.framing import MalformedError, encode_message
 
 _DELTAS = (
     InstructionBaselinePart,

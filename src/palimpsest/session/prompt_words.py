@@ -7,8 +7,8 @@ from pathlib import Path
 from pydantic_ai.messages import ModelMessage
 
 from palimpsest.core.excerpt import Excerpt
+from palimpsest.formats.prompts import injected_parts, starts_turn
 from palimpsest.formats.pydantic_ai import part_excerpts
-from palimpsest.models.prompts import injected_parts, starts_turn
 from palimpsest.session.doctor import export_messages
 
 

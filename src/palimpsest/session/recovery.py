@@ -6,9 +6,9 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from palimpsest.session.files import Files
-from palimpsest.session.layout import BLOCK_BYTES, Source
 from palimpsest.session.store import TornTail
+from palimpsest.storage.files import Files
+from palimpsest.storage.layout import BLOCK_BYTES, Source
 
 
 def move_torn_tail(files: Files, path: Path, source: Source, stop: int) -> TornTail:

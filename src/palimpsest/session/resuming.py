@@ -17,7 +17,7 @@ from palimpsest.models.history import History
 from palimpsest.models.timeline import Timeline, measure
 from palimpsest.session.accounts import Accounts
 from palimpsest.session.store import Loaded, Store
-from palimpsest.session.totals import NOTHING_COUNTED, Counted
+from palimpsest.storage.totals import NOTHING_COUNTED, Counted
 
 
 async def load_live(store: Store) -> Loaded:

@@ -8,7 +8,7 @@ from palimpsest.core.budget import Budget, Measure
 from palimpsest.core.wording import count
 from palimpsest.session.events import ApprovalRequested, Operation, Outcome
 from palimpsest.session.permissions import PermissionPreset
-from palimpsest.session.totals import Totals
+from palimpsest.storage.totals import Totals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

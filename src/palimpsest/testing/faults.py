@@ -11,8 +11,8 @@ from typing import Literal, TypeAlias
 from pydantic_ai.messages import ModelMessage
 
 from palimpsest.core.errors import SaveFailedError
-from palimpsest.session.files import Files, OpenMode
 from palimpsest.session.store import Commit, Loaded, Store
+from palimpsest.storage.files import Files, OpenMode
 
 StoreCall: TypeAlias = Literal["load", "load_tail", "read_range", "commit", "close"]
 

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from palimpsest.transcripts.documents import files_of as files_of
     from palimpsest.transcripts.read import FORMATS as FORMATS
     from palimpsest.transcripts.read import FoundPath as FoundPath
     from palimpsest.transcripts.read import expand_paths as expand_paths
@@ -29,6 +30,7 @@ _HOMES = {
     "Recording": "palimpsest.transcripts.recording",
     "RecordingCounts": "palimpsest.transcripts.recording",
     "expand_paths": "palimpsest.transcripts.read",
+    "files_of": "palimpsest.transcripts.documents",
     "read_paths": "palimpsest.transcripts.read",
     "read_recordings": "palimpsest.transcripts.read",
     "rewrite": "palimpsest.transcripts.rewrite",
@@ -44,6 +46,7 @@ __all__ = [
     "Recording",
     "RecordingCounts",
     "expand_paths",
+    "files_of",
     "read_paths",
     "read_recordings",
     "rewrite",

@@ -11,12 +11,12 @@ from pydantic_ai.messages import (
     UserContent,
 )
 
+from palimpsest.core.estimate import compact_json
 from palimpsest.formats.anthropic_messages import known_reply_part
 from palimpsest.formats.content import (
     as_record,
     as_text,
     block_content,
-    compact_json,
     content_of,
     joined,
     text_of,

@@ -23,8 +23,9 @@ from palimpsest.transcripts.anthropic_blocks import (
     reply_parts,
 )
 from palimpsest.transcripts.history import Built, HistoryBuilder, Origin
-from palimpsest.transcripts.openai_chat import tools_of
+from palimpsest.transcripts.openai_chat import shown, tools_of
 from palimpsest.transcripts.recording import RecordedCompaction, RecordingCounts
+from palimpsest.transcripts.view import Writing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -139,3 +140,17 @@ def _counts(messages: Sequence[Json]) -> RecordingCounts:
             for block in blocks
         ),
     )
+
+
+def _summary(text: str, replaced: Sequence[Json]) -> list[Json]:
+    message: Record = {"role": "user", "content": [{"type": "text", "text": text}]}
+    times = [as_record(item)["ts"] for item in replaced if "ts" in as_record(item)]
+    # Only clients that store a time beside each message know the mark of a summary.
+    return [{**message, "ts": times[-1], "isSummary": True} if times else message]
+
+
+def _leads(record: Record) -> bool:
+    return record.get("isSummary") is not True
+
+
+WRITING = Writing(summary=_summary, shown=shown, leads=_leads)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pydantic_ai.messages import ModelResponse
 from pydantic_ai.usage import RequestUsage
 
+from palimpsest.core.estimate import compact_json
 from palimpsest.formats.anthropic_messages import PROVIDER
 from palimpsest.formats.content import (
     as_count,
@@ -16,7 +17,6 @@ from palimpsest.formats.content import (
     as_record,
     as_text,
     as_time,
-    compact_json,
     image_count,
     text_of,
 )

@@ -1,17 +1,20 @@
-"""The tree of a Claude Code file: which lines belong to the history of its last leaf."""
+"""The tree of a Claude Code file: the lines of the history of its last leaf, and a view as one."""
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from palimpsest.formats.content import as_list, as_record, as_text
+from palimpsest.transcripts.view import kept_content, kept_records, made_up_id, uncounted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from palimpsest.formats.content import Record
-    from palimpsest.transcripts.history import HistoryBuilder
+    from palimpsest.transcripts.history import Built, HistoryBuilder
+    from palimpsest.transcripts.view import CompactedView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,3 +141,56 @@ def _ids(node: Node, kind: str, key: str) -> set[str]:
     content = as_record(node.value.get("message")).get("content")
     blocks = [as_record(block) for block in as_list(content)]
     return {as_text(block.get(key)) for block in blocks if block.get("type") == kind} - {""}
+
+
+def view_lines(values: Sequence[Record], built: Built, view: CompactedView) -> Iterable[Record]:
+    """Boundary and summary, then the kept lines, each the child of the one before it."""
+    records = kept_records(built, view)
+    kept = [*records.before_summary, *records.after_summary]
+    first = values[kept[0].entry] if kept else {}
+    envelope: Record = {
+        key: value
+        for key, value in first.items()
+        if key in {"cwd", "sessionId", "version", "gitBranch", "userType", "timestamp"}
+    }
+    parent: str | None = None
+    if view.summary is not None:
+        name = f"palimpsest:{built.recording.session_id}:{view.summary}"
+        name = name.encode(errors="backslashreplace").decode()  # a lone surrogate has no bytes
+        boundary = str(uuid.uuid5(uuid.NAMESPACE_URL, name))
+        parent = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{name}:summary"))
+        yield {
+            **envelope,
+            "parentUuid": None,
+            "isSidechain": False,
+            "type": "system",
+            "subtype": "compact_boundary",
+            "content": "Conversation compacted",
+            "uuid": boundary,
+            "level": "info",
+            "compactMetadata": {"trigger": "manual"},
+        }
+        yield {
+            **envelope,
+            "parentUuid": boundary,
+            "isSidechain": False,
+            "type": "user",
+            "message": {"role": "user", "content": view.summary},
+            "isCompactSummary": True,
+            "isVisibleInTranscriptOnly": True,
+            "uuid": parent,
+        }
+    for record in kept:
+        value = dict(values[record.entry])
+        if record.cleared:
+            value.pop("toolUseResult", None)
+        message = as_record(value.get("message"))
+        if message:
+            content = kept_content(message.get("content"), record)
+            value["message"] = {**uncounted(message), "content": content}
+        value.pop("logicalParentUuid", None)
+        value["parentUuid"] = parent
+        # Readers pass over a line that has no id of its own.
+        parent = as_text(value.get("uuid")) or str(uuid.UUID(made_up_id(record)[:32]))
+        value["uuid"] = parent
+        yield value

@@ -14,6 +14,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.usage import RequestUsage
 
+from palimpsest.core.estimate import compact_json
 from palimpsest.formats.content import (
     as_arguments,
     as_count,
@@ -21,7 +22,6 @@ from palimpsest.formats.content import (
     as_record,
     as_text,
     as_time,
-    compact_json,
     content_of,
     text_of,
 )

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from palimpsest.core.errors import NotARecordingError
 from palimpsest.formats.content import as_list, as_record, as_text
 from palimpsest.transcripts import (
     gemini_contents,
+    inspect_ai,
     langchain,
     openhands,
     openhands_events,
+    own_session,
     smolagents,
 )
-from palimpsest.transcripts.jsonl import read_entries
+from palimpsest.transcripts.jsonl import BOM, only_value, read_entries
 from palimpsest.transcripts.openai_chat import results_in
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ Format: TypeAlias = Literal[
     "codex",
     "pi",
     "kimi",
+    "palimpsest",
     "opencode",
     "gemini-cli",
     "gemini-contents",
@@ -55,8 +58,6 @@ _CODEX_TYPES = frozenset(
     {"session_meta", "response_item", "event_msg", "turn_context", "compacted"}
 )
 _KIMI_ROLES = frozenset({"_system_prompt", "_checkpoint", "_usage"})
-_OWN_SESSION = b'{"format":"palimpsest-session"'
-_ARCHIVE = b"PK\x03\x04"
 
 
 def check_text(path: Path) -> None:
@@ -73,19 +74,14 @@ def check_text(path: Path) -> None:
     if not path.is_file():
         raise NotARecordingError(str(path), "it is no file.")
     with path.open("rb") as file:
-        head = file.read(_SNIFFED_BYTES).removeprefix(b"\xef\xbb\xbf")
+        head = file.read(_SNIFFED_BYTES).removeprefix(BOM)
         while head and not head.strip(b" \t\r\n\x00"):
             head = file.read(_SNIFFED_BYTES)
-    if head.startswith(_ARCHIVE):
+    if head.startswith(inspect_ai.ARCHIVE_MAGIC):
         return
     text = head.lstrip(b" \t\r\n\x00")
     if not text:
         raise NotARecordingError(str(path), "it is empty.")
-    if text.startswith(_OWN_SESSION):
-        reason = (
-            "it is a session of Palimpsest's own; hand over what `palimpsest export` makes of it."
-        )
-        raise NotARecordingError(str(path), reason)
     if text[0:1] not in (b"{", b"[") and (b"\x00" in text or not _is_text(text)):
         raise NotARecordingError(str(path), "it is binary.")
 
@@ -94,6 +90,33 @@ def _is_text(head: bytes) -> bool:
     control = sum(byte < ord(" ") and byte not in b"\t\r\n" for byte in head)
     replaced = head.decode(errors="replace").count("\ufffd")
     return (control + replaced) * 20 < len(head)
+
+
+class Sniffed(NamedTuple):
+    """What the beginning of a file tells.
+
+    Attributes:
+        format: of a line file; None for any other.
+        only: the value of a file that is one line of JSON, which need not be parsed again; None
+            for any other.
+    """
+
+    format: Format | None
+    only: Json
+
+
+def sniff(path: Path) -> Sniffed:
+    """Look at a file's first lines, or at all of it where it is one line; a folder tells nothing.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    if path.is_dir():
+        return Sniffed(None, None)
+    only = only_value(path)
+    if only is None:
+        return Sniffed(line_format(path), None)
+    return Sniffed(_line_format(as_record(only)), only)
 
 
 def line_format(path: Path) -> Format | None:
@@ -109,6 +132,8 @@ def line_format(path: Path) -> Format | None:
 
 def _line_format(line: Record) -> Format | None:
     kind = as_text(line.get("type"))
+    if own_session.is_line(line):
+        return "palimpsest"
     if kind in _CLAUDE_TYPES and _CLAUDE_KEYS & line.keys():
         return "claude-code"
     if kind in _CODEX_TYPES and isinstance(line.get("payload"), dict):

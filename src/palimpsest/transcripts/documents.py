@@ -13,8 +13,8 @@ from palimpsest.transcripts import (
     openhands,
     smolagents,
 )
-from palimpsest.transcripts.detect import document_format, line_format
-from palimpsest.transcripts.jsonl import read_documents, read_entries
+from palimpsest.transcripts.detect import document_format
+from palimpsest.transcripts.jsonl import BOM, read_documents, read_entries
 from palimpsest.transcripts.recording import Problem
 
 if TYPE_CHECKING:
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from palimpsest.core.excerpt import Json
+    from palimpsest.transcripts.detect import Sniffed
 
-_SNIFFED_CHARACTERS = 65_536
+_SNIFFED_BYTES = 65_536
 _LINES = (openhands.FORMAT, smolagents.FORMAT)
 """Formats that have a document on each line; every other file of lines is one session."""
 
@@ -42,12 +43,13 @@ class Documents(NamedTuple):
     problems: list[Problem]
 
 
-def load_documents(path: Path, format: str | None) -> Documents:
+def load_documents(path: Path, format: str | None, sniffed: Sniffed) -> Documents:
     """Read a file, an archive, or a folder of events.
 
     Args:
         path: the file or folder.
         format: the format of all documents; None tells it from each.
+        sniffed: what its beginning told.
 
     Raises:
         NotARecordingError: an archive that is no recording, or text that is none of aider's.
@@ -66,15 +68,36 @@ def load_documents(path: Path, format: str | None) -> Documents:
             reason = "no line of it is aider's: neither the start of a chat nor a prompt."
             raise NotARecordingError(str(path), reason)
         found, stopped, format = aider.sessions_in(text), "", aider.FORMAT
-    elif format in _LINES and line_format(path) == format:
+    elif sniffed.only is None and format in _LINES and format == sniffed.format:
         found, stopped = [entry.value for entry in read_entries(path, problems)], ""
     else:
-        found, stopped = read_documents(path.read_bytes())
+        if sniffed.only is None:
+            found, stopped = read_documents(path.read_bytes())
+        else:
+            found, stopped = [sniffed.only], ""
         if any(map(opencode_storage.is_record, found)):
             found += _values_of(opencode_storage.beside(path, found[0]), problems)
             found = opencode_storage.gathered(found)
     named = [(value, format or document_format(value)) for value in found]
     return Documents([pair for value in named for pair in _single(*value)], stopped, problems)
+
+
+def files_of(path: Path) -> list[Path]:
+    """The files that the recordings of a path are read from; a change of any of them is one.
+
+    Args:
+        path: a file, or a folder of events.
+
+    Raises:
+        OSError: something cannot be read.
+    """
+    if path.is_dir():
+        return openhands.event_files(path)
+    if not opencode_storage.holds(path):
+        return [path]
+    found, _ = read_documents(path.read_bytes())
+    beside = opencode_storage.beside(path, found[0]) if found else ()
+    return [path, *beside]
 
 
 def _single(document: Json, format: str | None) -> list[tuple[Json, str | None]]:
@@ -91,8 +114,8 @@ def _is_aider(path: Path, format: str | None) -> bool:
     if format is not None:
         return format == aider.FORMAT
     with path.open("rb") as file:
-        head = file.read(_SNIFFED_CHARACTERS).decode(errors="replace")
-    return head.lstrip("\ufeff \t\r\n\x00")[:1] not in ("{", "[") and aider.is_history(head)
+        head = file.read(_SNIFFED_BYTES).removeprefix(BOM).decode(errors="replace")
+    return head.lstrip(" \t\r\n\x00")[:1] not in ("{", "[") and aider.is_history(head)
 
 
 def _values_of(files: Iterable[Path], problems: list[Problem]) -> list[Json]:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 
-from palimpsest.formats.content import EPOCH, as_list, as_record, as_text, compact_json
+from palimpsest.core.estimate import compact_json
+from palimpsest.formats.content import EPOCH, as_list, as_record, as_text
 from palimpsest.formats.google_contents import part_field
 from palimpsest.transcripts.gemini_parts import (
     INJECTED,

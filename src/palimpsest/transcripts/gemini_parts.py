@@ -6,14 +6,8 @@ from typing import TYPE_CHECKING
 
 from pydantic_ai.messages import ModelResponsePart, TextPart, ThinkingPart, ToolCallPart
 
-from palimpsest.formats.content import (
-    as_list,
-    as_record,
-    as_text,
-    compact_json,
-    content_of,
-    joined,
-)
+from palimpsest.core.estimate import compact_json
+from palimpsest.formats.content import as_list, as_record, as_text, content_of, joined
 from palimpsest.formats.google_contents import part_content, part_field, response_payload
 
 if TYPE_CHECKING:

@@ -136,6 +136,7 @@ class HistoryBuilder:
         self._orphans = dict[str, deque[_Orphan]]()
         self._pending = list[_Pending]()
         self._set_aside = Counter[str]()
+        self._system = list[str]()
         self.problems = list[Problem]()
 
     def problem(self, entry: int, what: str, kind: Literal["lost", "repaired"]) -> None:
@@ -147,6 +148,18 @@ class HistoryBuilder:
         """Count records that are no part of the history."""
         if records:
             self._set_aside[reason] += records
+
+    def system(self, text: str) -> None:
+        """Take a record of system text that is no part of the history."""
+        self._system.append(text)
+        self.set_aside("system")
+
+    def leads(self, entry: int, text: str) -> bool:
+        """Take a record of system text in front of all others; False where others stand before."""
+        if len(self._system) < entry:
+            return False
+        self.system(text)
+        return True
 
     def user(self, content: Content, origins: list[Origin], at: datetime, *, typed: bool) -> None:
         """Text in the user role: a prompt the person typed, or injected."""
@@ -229,7 +242,7 @@ class HistoryBuilder:
         tools: list[Json] | None = None,
         model: str | None = None,
     ) -> Built:
-        """The finished recording."""
+        """The finished recording; ``system`` stands behind the system text that was taken."""
         self._report_orphans()
         filled = [slot for slot in self._slots if slot.response is not None or slot.parts]
         messages = [self._message(slot) for slot in filled]
@@ -243,7 +256,7 @@ class HistoryBuilder:
             format=format,
             session_id=session_id,
             model=names.most_common(1)[0][0] if names else model,
-            system=system,
+            system="\n\n".join(text for text in (*self._system, system) if text),
             tools=tools or [],
             messages=messages,
             compactions=self._placed_compactions(filled),

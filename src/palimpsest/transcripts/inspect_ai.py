@@ -19,6 +19,7 @@ from pydantic_ai.messages import (
 from pydantic_core import from_json
 
 from palimpsest.core.errors import NotARecordingError
+from palimpsest.core.estimate import compact_json
 from palimpsest.formats.content import (
     EPOCH,
     as_arguments,
@@ -26,7 +27,6 @@ from palimpsest.formats.content import (
     as_record,
     as_text,
     block_content,
-    compact_json,
     content_of,
     joined,
     linked_image,
@@ -53,8 +53,10 @@ FORMAT = "inspect-ai"
 LARGEST_ENTRY_BYTES = 512 * 2**20
 """Of one entry of an archive, unpacked. The largest samples in public logs have a tenth of it."""
 
+ARCHIVE_MAGIC = b"PK\x03\x04"
+"""How a zip archive begins."""
+
 _ATTACHMENT = "attachment://"
-_ZIP = b"PK\x03\x04"
 # Encrypted entries are a RuntimeError, unknown compression a NotImplementedError, a kind of it.
 _BROKEN = (
     zipfile.BadZipFile,
@@ -75,7 +77,7 @@ def is_archive(path: Path) -> bool:
         OSError: the file cannot be read.
     """
     with path.open("rb") as file:
-        return file.read(len(_ZIP)) == _ZIP
+        return file.read(len(ARCHIVE_MAGIC)) == ARCHIVE_MAGIC
 
 
 def log_in(
@@ -155,13 +157,10 @@ def read(path: Path, document: Json) -> list[Built]:
     sample = as_record(samples[0] if samples else None)
     messages = messages_of(document)
     builder = HistoryBuilder(path, range(len(messages)), has_lines=False)
-    system = list[str]()
     for index, item in enumerate(messages):
         message = as_record(item)
-        if is_system(message) and len(system) == index:
-            system.append(text_of(message.get("content")))
-            builder.set_aside("system")
-        else:
+        leads = is_system(message) and builder.leads(index, text_of(message.get("content")))
+        if not leads:
             _add(builder, index, message)
     name = [as_text(part) or compact_json(part) for part in (sample.get("id"), sample.get("epoch"))]
     return [
@@ -169,7 +168,6 @@ def read(path: Path, document: Json) -> list[Built]:
             format=FORMAT,
             session_id="_epoch_".join(name) if "id" in sample else path.stem,
             counts=openai_chat.counts(messages),
-            system="\n\n".join(system),
             model=as_text(as_record(fields.get("eval")).get("model")) or None,
         )
     ]

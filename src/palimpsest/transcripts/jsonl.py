@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 _DECODER = json.JSONDecoder(strict=False)
 NO_JSON = "it does not begin with JSON"
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
+"""What some programs write in front of UTF-8."""
 
 
 class Entry(NamedTuple):
@@ -47,7 +48,7 @@ def read_entries(
     """
     with path.open("rb") as file:
         for number, raw in enumerate(islice(file, most_lines), start=1):
-            line = raw.removeprefix(_BOM) if number == 1 else raw
+            line = raw.removeprefix(BOM) if number == 1 else raw
             if not line or line.isspace():
                 continue
             try:
@@ -106,9 +107,26 @@ def _lost(path: str, number: int, reason: str, *, after: int = 0) -> Problem:
     return Problem(path=path, line=number, what=f"{what} could not be read: {reason}.", kind="lost")
 
 
+def only_value(path: Path) -> Json:
+    """The value of a file that is one line of sound JSON; None for any other file.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    with path.open("rb") as file:
+        line = file.readline().removeprefix(BOM)
+        if file.read(1):
+            return None
+    try:
+        value: Json = from_json(line)
+    except ValueError:
+        return None
+    return value
+
+
 def read_documents(data: bytes) -> tuple[list[Json], str]:
     """All JSON values of a whole file, and why reading stopped early (empty when it did not)."""
-    data = data.removeprefix(_BOM)
+    data = data.removeprefix(BOM)
     try:
         return [from_json(data)], ""
     except ValueError:

@@ -14,6 +14,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.usage import RequestUsage
 
+from palimpsest.core.estimate import compact_json
 from palimpsest.formats.anthropic_messages import known_reply_part
 from palimpsest.formats.content import (
     EPOCH,
@@ -22,7 +23,6 @@ from palimpsest.formats.content import (
     as_list,
     as_record,
     as_text,
-    compact_json,
     content_of,
     image_count,
     text_of,
@@ -98,20 +98,16 @@ def read(path: Path, document: Json) -> list[Built]:
     """The one session of a list of messages, or of an object around it."""
     messages = messages_of(document)
     builder = HistoryBuilder(path, range(len(messages)), has_lines=False)
-    system = list[str]()
     for index, item in enumerate(messages):
         message = as_record(item)
-        if _kind(message) == "system" and len(system) == index:
-            system.append(text_of(_fields(message).get("content")))
-            builder.set_aside("system")
-        else:
+        is_system = _kind(message) == "system"
+        if not (is_system and builder.leads(index, text_of(_fields(message).get("content")))):
             _add(builder, index, message)
     return [
         builder.build(
             format=FORMAT,
             session_id=path.stem,
             counts=_counts(messages),
-            system="\n\n".join(system),
         )
     ]
 

@@ -22,7 +22,7 @@ def read(path: Path, document: Json) -> list[Built]:
     fields = as_record(document)
     messages = document if isinstance(document, list) else as_list(fields.get("messages"))
     builder = HistoryBuilder(path, range(len(messages)), has_lines=False)
-    system = openai_chat.add_messages(builder, messages, except_role="exit")
+    openai_chat.add_messages(builder, messages, except_role="exit")
     info = as_record(fields.get("info"))
     model = as_record(as_record(info.get("config")).get("model")).get("model_name")
     status = as_text(info.get("exit_status")).lower()
@@ -32,7 +32,6 @@ def read(path: Path, document: Json) -> list[Built]:
             format=FORMAT,
             session_id=as_text(fields.get("instance_id")) or path.stem,
             counts=openai_chat.counts(messages, interrupted=int(stopped)),
-            system=system,
             model=as_text(model) or None,
         )
     ]

@@ -10,6 +10,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.usage import RequestUsage
 
+from palimpsest.core.estimate import compact_json
 from palimpsest.formats.content import (
     EPOCH,
     as_count,
@@ -17,7 +18,6 @@ from palimpsest.formats.content import (
     as_record,
     as_text,
     as_time,
-    compact_json,
     content_of,
     image_count,
     text_of,
@@ -25,6 +25,7 @@ from palimpsest.formats.content import (
 from palimpsest.formats.openai_chat import reply_parts
 from palimpsest.transcripts.history import Built, HistoryBuilder, Origin
 from palimpsest.transcripts.recording import RecordingCounts
+from palimpsest.transcripts.view import Writing, is_system, kept_content
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from palimpsest.core.excerpt import Json
     from palimpsest.formats.content import Record
     from palimpsest.transcripts.history import Outcome
+    from palimpsest.transcripts.view import KeptRecord
 
 FORMAT = "openai-chat"
 
@@ -82,7 +84,7 @@ def _tau(path: Path, result: Record) -> Built:
 
 def _session(path: Path, messages: list[Json], session_id: str, fields: Record) -> Built:
     builder = HistoryBuilder(path, range(len(messages) + 1), has_lines=False)
-    system = add_messages(builder, messages)
+    add_messages(builder, messages)
     response = as_record(fields.get("response"))
     answer = final_answer(fields)
     if answer:
@@ -93,7 +95,6 @@ def _session(path: Path, messages: list[Json], session_id: str, fields: Record) 
         format=FORMAT,
         session_id=session_id,
         counts=counts(messages),
-        system=system,
         tools=tools_of(fields.get("tools") or as_record(fields.get("kwargs")).get("tools")),
         model=as_text(response.get("model")) or as_text(fields.get("model")) or None,
     )
@@ -113,22 +114,14 @@ def final_answer(fields: Record) -> Record:
 
 def add_messages(
     builder: HistoryBuilder, messages: Sequence[Json], *, except_role: str = ""
-) -> str:
-    """Add a list of messages and give the system text that stands in front of them.
-
-    Records of the role ``except_role`` are set aside.
-    """
-    system = list[str]()
+) -> None:
+    """Add a list of messages; records of the role ``except_role`` are set aside."""
     for index, item in enumerate(messages):
         message = as_record(item)
         if except_role and message.get("role") == except_role:
             builder.set_aside(except_role)
-        elif as_text(message.get("role")) in {"system", "developer"} and len(system) == index:
-            system.append(text_of(message.get("content")))
-            builder.set_aside("system")
-        else:
+        elif not (is_system(message) and builder.leads(index, text_of(message.get("content")))):
             add_message(builder, index, item)
-    return "\n\n".join(system)
 
 
 def add_message(builder: HistoryBuilder, index: int, item: Json) -> None:
@@ -210,3 +203,23 @@ def counts(messages: Sequence[Json], *, interrupted: int = 0) -> RecordingCounts
         images=sum(image_count(record.get("content")) for record in records),
         interrupted=interrupted,
     )
+
+
+def _summary(text: str, replaced: Sequence[Json]) -> list[Json]:
+    del replaced
+    return [{"role": "user", "content": text}]
+
+
+def shown(record: Record, kept: KeptRecord) -> Json:
+    """A message as a view keeps it."""
+    if "content" not in record:
+        return record
+    return {**record, "content": kept_content(record["content"], kept)}
+
+
+def _leads(record: Record) -> bool:
+    del record
+    return True
+
+
+WRITING = Writing(summary=_summary, shown=shown, leads=_leads)

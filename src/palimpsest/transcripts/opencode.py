@@ -14,13 +14,13 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.usage import RequestUsage
 
+from palimpsest.core.estimate import compact_json
 from palimpsest.formats.content import (
     as_count,
     as_list,
     as_record,
     as_text,
     as_time,
-    compact_json,
     joined,
     linked_image,
 )

@@ -58,6 +58,13 @@ def _id(record: Record) -> str:
     return as_text(record.get("id"))
 
 
+def holds(path: Path) -> bool:
+    """Whether a file stands where a storage folder has its sessions."""
+    return path.parent.parent.name == "session" and all(
+        (path.parent.parent.parent / name).is_dir() for name in FOLDERS
+    )
+
+
 def beside(path: Path, session: Json) -> Iterator[Path]:
     """The files of a session's messages and parts, which stand in folders beside its own.
 

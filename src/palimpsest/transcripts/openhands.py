@@ -7,13 +7,8 @@ from typing import TYPE_CHECKING, assert_never
 
 from pydantic_ai.messages import ModelResponse, ToolCallPart, ToolReturnPart
 
-from palimpsest.formats.content import (
-    as_list,
-    as_record,
-    as_text,
-    as_time,
-    compact_json,
-)
+from palimpsest.core.estimate import compact_json
+from palimpsest.formats.content import as_list, as_record, as_text, as_time
 from palimpsest.transcripts.history import Built, HistoryBuilder, Origin
 from palimpsest.transcripts.openai_chat import tools_of
 from palimpsest.transcripts.openhands_events import (
@@ -55,7 +50,6 @@ def read(path: Path, document: Json) -> list[Built]:
         format=FORMAT,
         session_id=as_text(fields.get("instance_id")) or as_text(fields.get("id")) or path.stem,
         counts=RecordingCounts(messages=0, calls=0, results=0, images=0, interrupted=0),
-        system="\n\n".join(reader.system),
         tools=tools_of(reader.tools),
     )
     built.recording.counts = _counts(built, reader)
@@ -86,7 +80,6 @@ class _Reader:
     """Adds events in order; those of one reply are read together, at the first of them."""
 
     def __init__(self, builder: HistoryBuilder, events: Sequence[Json]) -> None:
-        self.system = list[str]()
         self.tools: Json = None
         self.messages = self.images = 0
         self._builder = builder
@@ -106,9 +99,8 @@ class _Reader:
             self.images += sum(not isinstance(piece, str) for piece in meaning.content)
         match meaning:
             case SystemSaid():
-                self.system.append(meaning.text)
+                self._builder.system(meaning.text)
                 self.tools = self.tools or meaning.tools
-                self._builder.set_aside("system")
             case UserSaid():
                 self._builder.user(meaning.content, [Origin(index)], at, typed=meaning.typed)
             case Acted():

@@ -13,6 +13,7 @@ from pydantic_ai.messages import (
     ToolCallPart,
 )
 
+from palimpsest.core.estimate import compact_json
 from palimpsest.formats.content import (
     as_arguments,
     as_list,
@@ -20,7 +21,6 @@ from palimpsest.formats.content import (
     as_text,
     as_time,
     block_content,
-    compact_json,
     joined,
     linked_image,
     text_of,

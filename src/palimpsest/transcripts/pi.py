@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.usage import RequestUsage
 
+from palimpsest.core.estimate import compact_json
 from palimpsest.formats.content import (
     as_arguments,
     as_count,
@@ -22,22 +24,23 @@ from palimpsest.formats.content import (
     as_record,
     as_text,
     as_time,
-    compact_json,
     content_of,
     image_count,
 )
 from palimpsest.transcripts.history import Built, HistoryBuilder, Origin
 from palimpsest.transcripts.jsonl import Entry, read_entries
 from palimpsest.transcripts.recording import Problem, RecordedCompaction, RecordingCounts
+from palimpsest.transcripts.view import kept_records, made_up_id, uncounted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
     from pathlib import Path
 
     from palimpsest.core.excerpt import Json
     from palimpsest.formats.content import Record
     from palimpsest.transcripts.history import Outcome
+    from palimpsest.transcripts.view import CompactedView, KeptRecord
 
 FORMAT = "pi"
 
@@ -252,3 +255,49 @@ def _counts(values: Sequence[Record]) -> RecordingCounts:
         images=sum(image_count(message.get("content")) for message in messages),
         interrupted=sum(message.get("stopReason") == "aborted" for message in messages),
     )
+
+
+def view_lines(values: Sequence[Record], built: Built, view: CompactedView) -> Iterable[Record]:
+    """Header, compaction entry, kept entries: what comes behind a compaction is its context."""
+    records = kept_records(built, view)
+    kept = [*records.before_summary, *records.after_summary]
+    first_entry = min((record.entry for record in kept), default=len(values))
+    heads = [value for value in values[:first_entry] if value.get("type") == "session"]
+    header = heads[-1] if heads else {}
+    is_tree = as_count(header.get("version")) > 1
+    if header:
+        yield header
+    parent: str | None = None
+    if view.summary is not None:
+        entry: Record = {
+            "type": "compaction",
+            "timestamp": (values[first_entry] if kept else header).get("timestamp"),
+            "summary": view.summary,
+            "tokensBefore": 0,
+        }
+        if is_tree:
+            parent = hashlib.sha256(view.summary.encode(errors="replace")).hexdigest()[:8]
+            first_id = _entry_id(values, kept[0]) if kept else parent
+            entry |= {"id": parent, "parentId": None, "firstKeptEntryId": first_id}
+        else:
+            entry["firstKeptEntryIndex"] = 1 + bool(header)
+        yield entry
+    for record in kept:
+        value = dict(values[record.entry])
+        message = uncounted(as_record(value.get("message")))
+        if message:
+            value["message"] = message
+        if None in record.cleared:
+            text: list[Json] = [{"type": "text", "text": record.cleared[None]}]
+            cleared = {key: item for key, item in message.items() if key != "details"}
+            value["message"] = {**cleared, "content": text}
+        if is_tree:
+            value["parentId"] = parent
+            parent = _entry_id(values, record)
+            value["id"] = parent
+        yield value
+
+
+def _entry_id(values: Sequence[Record], record: KeptRecord) -> str:
+    """The id of an entry, made up where it has none: readers pass over such an entry."""
+    return as_text(values[record.entry].get("id")) or made_up_id(record)[:8]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import takewhile
 from typing import TYPE_CHECKING, cast
 
 from pydantic import ValidationError
@@ -10,6 +11,7 @@ from pydantic_ai.messages import (
     ModelMessage,
     ModelMessagesTypeAdapter,
     ModelRequest,
+    ModelRequestPart,
     ModelResponse,
     RetryFeedbackPart,
     SystemPromptPart,
@@ -18,15 +20,8 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from palimpsest.formats.content import (
-    EPOCH,
-    as_list,
-    as_record,
-    as_text,
-    as_time,
-    compact_json,
-    content_of,
-)
+from palimpsest.core.estimate import compact_json
+from palimpsest.formats.content import EPOCH, as_list, as_record, as_text, as_time, content_of
 from palimpsest.formats.media import is_media
 from palimpsest.formats.pydantic_ai import tool_return_text
 from palimpsest.transcripts.history import Built, HistoryBuilder, Origin
@@ -68,7 +63,7 @@ def read(path: Path, document: Json) -> list[Built]:
         builder.build(
             format=FORMAT,
             session_id=path.stem,
-            counts=_counts(messages),
+            counts=counts(messages),
             system="\n\n".join(text for text in (*system, newest) if text),
         )
     ]
@@ -113,33 +108,65 @@ def _reply_of(message: Record) -> ModelResponse:
 def _add_request(builder: HistoryBuilder, index: int, message: Record, system: list[str]) -> None:
     """Leading system text, results to their calls, the rest as prompts or injected text."""
     raw = as_list(message.get("parts"))
-    answers = any(as_text(as_record(part).get("part_kind")) in _RESULTS for part in raw)
+    typed = not any(as_text(as_record(part).get("part_kind")) in _RESULTS for part in raw)
     at = as_time(message.get("timestamp"))
-    leading = 0
-    for number, item in enumerate(raw):
+    parts = [_part(item) for item in raw]
+    leading = leading_system(parts) if index == 0 else []
+    system += leading
+    for number, (item, part) in enumerate(zip(raw, parts, strict=True)):
+        if number < len(leading):
+            continue
         origin = Origin(index, number)
-        found = _validated({"kind": "request", "parts": [item]})
-        match found.parts[0] if isinstance(found, ModelRequest) else None:
-            case SystemPromptPart(content=text) if index == 0 and number == leading:
-                system.append(text)
-                leading += 1
-            case UserPromptPart(content=content, timestamp=time):
-                said = content if isinstance(content, str) else list(content)
-                builder.user(said, [origin], time, typed=not answers)
-            case ToolReturnPart() as part:
-                _add_result(builder, cast("ToolReturnPart[object]", part), origin)
-            case SystemPromptPart(content=text, timestamp=time):
-                builder.user(text, [origin], time, typed=False)
-            case RetryFeedbackPart() as part:
-                builder.user(part.model_response(), [origin], part.timestamp, typed=False)
-            case _ if as_record(item).get("part_kind") == "user-prompt":
-                # Content of a kind that the installed library does not know.
-                said = content_of(as_record(item).get("content"))
-                builder.user(said, [origin], at, typed=not answers)
-            case _:
-                builder.user(compact_json(item), [origin], at, typed=False)
-    if leading == len(raw):
+        if part is not None:
+            add_part(builder, part, origin, typed=typed)
+        elif as_record(item).get("part_kind") == "user-prompt":
+            # Content of a kind that the installed library does not know.
+            said = content_of(as_record(item).get("content"))
+            builder.user(said, [origin], at, typed=typed)
+        else:
+            builder.user(compact_json(item), [origin], at, typed=False)
+    if len(leading) == len(raw):
         builder.set_aside("system" if raw else "message without parts")
+
+
+def _part(item: Json) -> ModelRequestPart | None:
+    """A part of a request as the installed library reads it; None where it refuses."""
+    found = _validated({"kind": "request", "parts": [item]})
+    return found.parts[0] if isinstance(found, ModelRequest) else None
+
+
+def leading_system(parts: Sequence[ModelRequestPart | None]) -> list[str]:
+    """The text of the system parts that a request begins with."""
+    leading = takewhile(lambda part: isinstance(part, SystemPromptPart), parts)
+    return [part.content for part in leading if isinstance(part, SystemPromptPart)]
+
+
+def add_part(
+    builder: HistoryBuilder, part: ModelRequestPart, origin: Origin, *, typed: bool
+) -> None:
+    """Add a part of a request that is no leading system text.
+
+    Args:
+        builder: takes it.
+        part: the part.
+        origin: where it stands.
+        typed: if it is text in the user role, the person typed it.
+    """
+    match part:
+        case UserPromptPart(content=content, timestamp=time):
+            said = content if isinstance(content, str) else list(content)
+            builder.user(said, [origin], time, typed=typed)
+        case ToolReturnPart():
+            _add_result(builder, cast("ToolReturnPart[object]", part), origin)
+        case SystemPromptPart(content=text, timestamp=time):
+            builder.user(text, [origin], time, typed=False)
+        case RetryFeedbackPart():
+            builder.user(part.model_response(), [origin], part.timestamp, typed=False)
+        case _:
+            message = ModelMessagesTypeAdapter.dump_python(
+                [ModelRequest(parts=[part])], mode="json"
+            )
+            builder.user(compact_json(message[0]["parts"][0]), [origin], EPOCH, typed=False)
 
 
 def _add_result(builder: HistoryBuilder, part: ToolReturnPart[object], origin: Origin) -> None:
@@ -160,7 +187,7 @@ def _is_content(item: object) -> bool:
     return isinstance(item, str) or is_media(item)
 
 
-def _counts(messages: Sequence[Json]) -> RecordingCounts:
+def counts(messages: Sequence[Json]) -> RecordingCounts:
     """Every element of the list counts as a message."""
     records = [as_record(message) for message in messages]
     parts = [as_record(part) for record in records for part in as_list(record.get("parts"))]
@@ -180,9 +207,13 @@ def _counts(messages: Sequence[Json]) -> RecordingCounts:
 
 def _summary(text: str, replaced: Sequence[Json]) -> list[Json]:
     """A request with the system text of the one that the conversation began with."""
-    first = as_record(replaced[0] if replaced else None)
-    system = [part for part in as_list(first.get("parts")) if _is_system(part)]
+    system = system_parts(replaced[0] if replaced else None)
     return [{"kind": "request", "parts": [*system, {"part_kind": "user-prompt", "content": text}]}]
+
+
+def system_parts(message: Json) -> list[Json]:
+    """The parts of a raw request that are system text."""
+    return [part for part in as_list(as_record(message).get("parts")) if _is_system(part)]
 
 
 def _is_system(part: Json) -> bool:

@@ -7,7 +7,7 @@ import glob
 import os
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from palimpsest.core.errors import NotARecordingError, UnknownFormatError
 from palimpsest.transcripts import (
@@ -25,12 +25,13 @@ from palimpsest.transcripts import (
     opencode,
     opencode_storage,
     openhands,
+    own_session,
     pi,
     pydantic_ai,
     smolagents,
     swe_agent,
 )
-from palimpsest.transcripts.detect import check_text, line_format
+from palimpsest.transcripts.detect import Format, Sniffed, check_text, sniff
 from palimpsest.transcripts.documents import load_documents
 from palimpsest.transcripts.history import named_apart
 from palimpsest.transcripts.jsonl import NO_JSON
@@ -44,27 +45,27 @@ if TYPE_CHECKING:
     from palimpsest.transcripts.recording import Recording
 
 _LINE_READERS: Mapping[str, Callable[[Path], list[Built]]] = {
-    "claude-code": claude_code.read,
-    "codex": codex.read,
-    "pi": pi.read,
-    "kimi": kimi.read,
+    module.FORMAT: module.read for module in (claude_code, codex, pi, kimi, own_session)
 }
 _DOCUMENT_READERS: Mapping[str, Callable[[Path, Json], list[Built]]] = {
-    "opencode": opencode.read,
-    "gemini-cli": gemini_cli.read,
-    "gemini-contents": gemini_contents.read,
-    "openhands": openhands.read,
-    "swe-agent": swe_agent.read,
-    "mini-swe-agent": mini_swe_agent.read,
-    "inspect-ai": inspect_ai.read,
-    "smolagents": smolagents.read,
-    "aider": aider.read,
-    "pydantic-ai": pydantic_ai.read,
-    "langchain": langchain.read,
-    "openai-chat": openai_chat.read,
-    "anthropic-messages": anthropic_messages.read,
+    module.FORMAT: module.read
+    for module in (
+        opencode,
+        gemini_cli,
+        gemini_contents,
+        openhands,
+        swe_agent,
+        mini_swe_agent,
+        inspect_ai,
+        smolagents,
+        aider,
+        pydantic_ai,
+        langchain,
+        openai_chat,
+        anthropic_messages,
+    )
 }
-FORMATS: tuple[str, ...] = (*_LINE_READERS, *_DOCUMENT_READERS)
+FORMATS: tuple[str, ...] = get_args(Format)
 _SUFFIXES = (".jsonl", ".json", ".traj", ".eval", ".aider.chat.history.md")
 
 
@@ -124,13 +125,14 @@ def _nothing_collected() -> Generator[None]:
 
 
 def _built(path: Path, known: str | None) -> list[Built]:
-    format = known or (None if path.is_dir() else line_format(path))
+    sniffed = sniff(path)
+    format = known or sniffed.format
     if read := _LINE_READERS.get(format or ""):
         found = read(path)
-    elif format == gemini_cli.FORMAT and line_format(path) == gemini_cli.FORMAT:
+    elif format == sniffed.format == gemini_cli.FORMAT:
         found = gemini_cli.load(path)[1]
     else:
-        found = [session.built for session in read_sessions(path, format)]
+        found = [session.built for session in _sessions(path, format, sniffed)]
     if any(built.recording.messages for built in found):
         return list(named_apart(found))
     asked = f" of the format {known}" if known else ""
@@ -144,7 +146,11 @@ def read_sessions(path: Path, format: str | None) -> list[DocumentSession]:
         NotARecordingError: the file holds no JSON, or JSON of no known shape.
         OSError: the file cannot be read.
     """
-    loaded = load_documents(path, format)
+    return _sessions(path, format, sniff(path))
+
+
+def _sessions(path: Path, format: str | None, sniffed: Sniffed) -> list[DocumentSession]:
+    loaded = load_documents(path, format, sniffed)
     stopped = loaded.stopped
     if not loaded.values and stopped == NO_JSON:
         raise NotARecordingError(str(path), f"it has none of the known formats: {_known()}.")

@@ -16,23 +16,25 @@ from palimpsest.transcripts import (
     inspect_ai,
     kimi,
     langchain,
+    openai_chat,
     opencode,
     openhands,
+    own_session,
     pydantic_ai,
     smolagents,
 )
 from palimpsest.transcripts.detect import line_format
-from palimpsest.transcripts.view import Writing, kept_content, kept_records, uncounted, view_records
+from palimpsest.transcripts.view import Writing, kept_records, uncounted, view_records
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from palimpsest.core.excerpt import Json
     from palimpsest.formats.content import Record
     from palimpsest.transcripts.history import Built
     from palimpsest.transcripts.jsonl import Entry
-    from palimpsest.transcripts.view import CompactedView, KeptRecord
+    from palimpsest.transcripts.view import CompactedView
 
 
 class Lines(NamedTuple):
@@ -54,6 +56,8 @@ def load_lines(path: Path, format: str) -> Lines | None:
             return Lines(*codex.load(path), codex.WRITING)
         case kimi.FORMAT:
             return Lines(*kimi.load(path), kimi.WRITING)
+        case own_session.FORMAT:
+            return Lines(*own_session.load(path), own_session.WRITING)
         case gemini_cli.FORMAT if line_format(path) == gemini_cli.FORMAT:
             return Lines(*gemini_cli.load(path), gemini_cli.WRITING)
         case _:
@@ -145,31 +149,8 @@ def _messages_in(document: Json, format: str) -> _Holding:
     """Messages of the OpenAI and Anthropic kinds, in a list or in an object around it."""
     fields = as_record(document)
     keys = [key for key in ("traj", "history", "messages") if isinstance(fields.get(key), list)]
-    summary = _marked_summary if format == anthropic_messages.FORMAT else _user_message
-    writing = Writing(summary=summary, shown=_shown, leads=_leads)
-    return _at(keys[0] if keys else "messages", writing)
-
-
-def _user_message(text: str, replaced: Sequence[Json]) -> list[Json]:
-    del replaced
-    return [{"role": "user", "content": text}]
-
-
-def _marked_summary(text: str, replaced: Sequence[Json]) -> list[Json]:
-    message: Record = {"role": "user", "content": [{"type": "text", "text": text}]}
-    times = [as_record(item)["ts"] for item in replaced if "ts" in as_record(item)]
-    # Only clients that store a time beside each message know the mark of a summary.
-    return [{**message, "ts": times[-1], "isSummary": True} if times else message]
-
-
-def _shown(record: Record, kept: KeptRecord) -> Json:
-    if "content" not in record:
-        return record
-    return {**record, "content": kept_content(record["content"], kept)}
-
-
-def _leads(record: Record) -> bool:
-    return record.get("isSummary") is not True
+    module = anthropic_messages if format == anthropic_messages.FORMAT else openai_chat
+    return _at(keys[0] if keys else "messages", module.WRITING)
 
 
 def _pretty(value: Json) -> str:

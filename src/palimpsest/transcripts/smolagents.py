@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from pydantic_ai.messages import ModelResponse, ModelResponsePart, TextPart, ToolCallPart
 from pydantic_ai.usage import RequestUsage
 
+from palimpsest.core.estimate import compact_json
 from palimpsest.formats.content import (
     EPOCH,
     as_arguments,
@@ -18,7 +19,6 @@ from palimpsest.formats.content import (
     as_list,
     as_record,
     as_text,
-    compact_json,
     content_of,
     image_count,
     text_of,
@@ -61,7 +61,6 @@ def read(path: Path, document: Json) -> list[Built]:
             format=FORMAT,
             session_id=as_text(name) or (path.stem if name is None else compact_json(name)),
             counts=_counts(records),
-            system="\n\n".join(reader.system),
             model=model or None,
         )
     ]
@@ -93,7 +92,6 @@ class _Reader:
     """Adds messages and steps; what the assistant says and the calls after it are one reply."""
 
     def __init__(self, builder: HistoryBuilder) -> None:
-        self.system = list[str]()
         self._builder = builder
         self._parts = list[ModelResponsePart]()
         self._origins = list[Origin]()
@@ -128,10 +126,7 @@ class _Reader:
         self.end_reply()
         if role == "tool-response":
             self._add_result(index, text_of(content))
-        elif is_system(message) and len(self.system) == index:
-            self.system.append(text_of(content))
-            self._builder.set_aside("system")
-        else:
+        elif not (is_system(message) and self._builder.leads(index, text_of(content))):
             typed = role == "user" and not text_of(content).startswith(_INJECTED)
             shown = content_of(content) if content is not None else compact_json(message)
             self._builder.user(shown, [Origin(index)], EPOCH, typed=typed)
@@ -163,8 +158,7 @@ class _Reader:
 
     def _add_step(self, index: int, step: Record) -> None:
         if isinstance(step.get("system_prompt"), str):
-            self.system.append(as_text(step.get("system_prompt")))
-            self._builder.set_aside("system")
+            self._builder.system(as_text(step.get("system_prompt")))
         elif "task" in step:
             task = text_of(step.get("task"))
             self._builder.user(task, [Origin(index)], EPOCH, typed=True)

@@ -49,7 +49,7 @@ def read(path: Path, document: Json) -> list[Built]:
     info = as_record(fields.get("info"))
     status = as_text(info.get("exit_status"))
     builder = HistoryBuilder(path, range(len(history)), has_lines=False)
-    system = _add_history(builder, history)
+    _add_history(builder, history)
     steps = as_list(fields.get("trajectory"))
     return [
         builder.build(
@@ -62,13 +62,11 @@ def read(path: Path, document: Json) -> list[Built]:
                 images=sum(image_count(as_record(item).get("content")) for item in history),
                 interrupted=int("exit_" in status),
             ),
-            system=system,
         )
     ]
 
 
-def _add_history(builder: HistoryBuilder, history: list[Json]) -> str:
-    system = list[str]()
+def _add_history(builder: HistoryBuilder, history: list[Json]) -> None:
     awaited, in_demo = "", False
     for index, item in enumerate(history):
         message = as_record(item)
@@ -77,10 +75,9 @@ def _add_history(builder: HistoryBuilder, history: list[Json]) -> str:
             # The demonstration ends with a command whose output it does not show.
             awaited = ""
         in_demo = message.get("is_demo") is True
-        if role == "system" and len(system) == index:
-            system.append(text_of(message.get("content")))
-            builder.set_aside("system")
-        elif role == "assistant" and not message.get("tool_calls"):
+        if role == "system" and builder.leads(index, text_of(message.get("content"))):
+            continue
+        if role == "assistant" and not message.get("tool_calls"):
             parts, awaited = _reply_parts(message, f"step-{index}")
             builder.reply(ModelResponse(parts=parts, timestamp=EPOCH), [Origin(index)])
         elif role == "user":
@@ -93,7 +90,6 @@ def _add_history(builder: HistoryBuilder, history: list[Json]) -> str:
         else:
             openai_chat.add_message(builder, index, item)
             awaited = ""
-    return "\n\n".join(system)
 
 
 def _tool_of(action: str) -> tuple[str, dict[str, str]]:

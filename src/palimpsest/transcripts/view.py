@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -129,6 +130,11 @@ def kept_content(content: Json, record: KeptRecord) -> Json:
         for position, block in enumerate(content)
         if record.blocks is None or position in record.blocks
     ]
+
+
+def made_up_id(record: KeptRecord) -> str:
+    """An id, in hexadecimal, for a record that has none."""
+    return hashlib.sha256(f"palimpsest:{record.entry}".encode()).hexdigest()
 
 
 class Writing(NamedTuple):

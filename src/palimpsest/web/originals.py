@@ -11,8 +11,8 @@ from pydantic_ai import messages as ai
 from palimpsest.core.outline import Position
 from palimpsest.core.records import ViewState
 from palimpsest.formats.encodable import encodable
+from palimpsest.formats.prompts import injected_parts, is_truncated, starts_turn
 from palimpsest.formats.pydantic_ai import AnyToolReturn, tool_return_text
-from palimpsest.models.prompts import injected_parts, is_truncated, starts_turn
 from palimpsest.web.wire import (
     CallPart,
     FilePart,

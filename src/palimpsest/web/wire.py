@@ -23,7 +23,7 @@ from palimpsest.formats.encodable import encodable
 from palimpsest.session.events import ApprovalRequested, Operation, Outcome, SessionEvent
 from palimpsest.session.permissions import PermissionPreset
 from palimpsest.session.state import ActiveCheckpoint, BudgetState
-from palimpsest.session.totals import Totals
+from palimpsest.storage.totals import Totals
 from palimpsest.web.live import Live
 
 

@@ -14,7 +14,7 @@ from palimpsest.cli.words import call_words, short_tokens, when
 from palimpsest.core.estimate import compact_json
 from palimpsest.core.excerpt import Excerpt, ToolResult
 from palimpsest.core.wording import count
-from palimpsest.models.prompts import starts_turn
+from palimpsest.formats.prompts import starts_turn
 from palimpsest.session.prompt_words import excerpts_of
 
 

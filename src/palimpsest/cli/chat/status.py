@@ -9,7 +9,7 @@ from rich.text import Text
 
 from palimpsest.cli.words import short_tokens
 from palimpsest.session.state import BudgetState, SessionState
-from palimpsest.session.totals import Totals
+from palimpsest.storage.totals import Totals
 
 BAR_CELLS = 10
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from palimpsest.core.errors import InvalidRecordError
-from palimpsest.session.codec import (
+from palimpsest.storage.codec import (
     Chunk,
     StoredRecord,
     read_changes,
@@ -19,8 +19,8 @@ from palimpsest.session.codec import (
     read_header_records,
     read_stored_records,
 )
-from palimpsest.session.files import Files
-from palimpsest.session.framing import (
+from palimpsest.storage.files import Files
+from palimpsest.storage.framing import (
     COMMIT_PREFIX,
     CommitLine,
     MalformedError,
@@ -29,7 +29,7 @@ from palimpsest.session.framing import (
     read_commit,
     stored_hash,
 )
-from palimpsest.session.store import SessionHeader
+from palimpsest.storage.header import SessionHeader
 
 BLOCK_BYTES = 1 << 18
 

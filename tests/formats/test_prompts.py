@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest
 
+from palimpsest.formats.prompts import mark, starts_turn
 from palimpsest.formats.pydantic_ai import outline
-from palimpsest.models.prompts import mark, starts_turn
 
 PROMPT = {"part_kind": "user-prompt", "content": "go on"}
 RETURN = {"part_kind": "tool-return", "tool_name": "t", "content": "x", "tool_call_id": "a"}

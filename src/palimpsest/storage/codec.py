@@ -11,7 +11,7 @@ from palimpsest.core.errors import InvalidRecordError, InvalidSettingError
 from palimpsest.core.excerpt import Json
 from palimpsest.core.record_codec import JsonObject, dump_record, read_records
 from palimpsest.core.records import Record
-from palimpsest.session.framing import (
+from palimpsest.storage.framing import (
     MalformedError,
     UnsupportedError,
     count_of,
@@ -19,8 +19,8 @@ from palimpsest.session.framing import (
     load_object,
     text_of,
 )
-from palimpsest.session.store import HeaderChanges, SessionHeader
-from palimpsest.session.totals import NOTHING_COUNTED, Counted, read_counted
+from palimpsest.storage.header import HeaderChanges, SessionHeader
+from palimpsest.storage.totals import NOTHING_COUNTED, Counted, read_counted
 
 FORMAT = "palimpsest-session"
 VERSION = 2

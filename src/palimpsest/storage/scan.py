@@ -27,9 +27,9 @@ from palimpsest.core.outline import MessageOutline, Outline
 from palimpsest.core.record_checks import check_records
 from palimpsest.core.records import Checkpoint
 from palimpsest.formats.pydantic_ai import outline
-from palimpsest.session.codec import Chunk, read_chunks, read_header, read_header_records
-from palimpsest.session.covers import PrefixHash, changed_originals
-from palimpsest.session.framing import (
+from palimpsest.storage.codec import Chunk, read_chunks, read_header, read_header_records
+from palimpsest.storage.covers import PrefixHash, changed_originals
+from palimpsest.storage.framing import (
     COMMIT_PREFIX,
     CommitLine,
     MalformedError,
@@ -40,9 +40,9 @@ from palimpsest.session.framing import (
     read_commit,
     stored_hash,
 )
-from palimpsest.session.layout import Layout, Segment, Source, fold_commit
-from palimpsest.session.pairing import OpenCalls
-from palimpsest.session.store import SessionHeader
+from palimpsest.storage.header import SessionHeader
+from palimpsest.storage.layout import Layout, Segment, Source, fold_commit
+from palimpsest.storage.pairing import OpenCalls
 
 UNREADABLE = SessionHeader(id="", cwd="", created=0, updated=0)
 """Stands for a header that cannot be read, so that the rest of the file can be looked at."""

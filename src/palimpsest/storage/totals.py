@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass, fields
 
 from palimpsest.core.record_codec import JsonObject
-from palimpsest.session.framing import MalformedError, count_of
+from palimpsest.storage.framing import MalformedError, count_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

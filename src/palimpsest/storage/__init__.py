@@ -1,0 +1,1 @@
+"""Session files: what their lines say, where they stand, and whether they are whole."""
