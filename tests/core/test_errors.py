@@ -101,7 +101,8 @@ def test_codes_are_unique() -> None:
             SessionNotFoundError("a.jsonl"),
             UsageError,
             2,
-            "There is no session a.jsonl.",
+            "There is no session a.jsonl; name a file, or four characters or more of an id that "
+            "palimpsest sessions list --all shows.",
         ),
         (
             AmbiguousSessionError("1f", ("1f3a", "1f3b")),

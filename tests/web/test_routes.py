@@ -390,7 +390,7 @@ async def test_a_broken_file_is_listed_with_its_reason(project: Path) -> None:
         (entry,) = (await found.client.get("/api/sessions")).json()["sessions"]
         assert (entry["id"], entry["state"]) == (name, "broken")
         assert entry["reason"]
-        assert (await found.get(name)).json()["code"] == "broken_header"
+        assert (await found.get(name)).json()["code"] == "unsupported_session"
 
 
 async def test_images_come_back_as_what_they_are_and_nothing_else(project: Path) -> None:

@@ -84,5 +84,7 @@ def _chosen(file: Path, session: str | None, format: str | None) -> Recording:
     recordings = list(read_recordings(file, format=format))
     chosen = [item for item in recordings if session in {None, item.session_id}]
     if len(chosen) != 1:
-        raise SeveralSessionsError(str(file), tuple(item.session_id for item in recordings))
+        raise SeveralSessionsError(
+            str(file), tuple(item.session_id for item in recordings), session
+        )
     return chosen[0]

@@ -57,7 +57,7 @@ def doctor(
 
 def _look(path: Path, *, tidies: bool, named: bool) -> bool:
     """Print what a file turned out to be; give whether all is well."""
-    from palimpsest.core.errors import SessionNotFoundError
+    from palimpsest.core.errors import SessionNotFoundError, UnsupportedSessionError
     from palimpsest.session.doctor import examine
     from palimpsest.session.jsonl_file import os_reason
 
@@ -70,6 +70,9 @@ def _look(path: Path, *, tidies: bool, named: bool) -> bool:
         return False
     except OSError as error:
         _say(f"✗ {path}: it cannot be read ({os_reason(error)})")
+        return False
+    if not seen.is_healthy and seen.findings[0].code == UnsupportedSessionError.code:
+        _say(f"✗ {path}: {seen.findings[0].text} ({UnsupportedSessionError.code})")
         return False
     size = ", ".join(
         (

@@ -122,22 +122,28 @@ class NotARecordingError(UsageError):
 
 
 class SeveralSessionsError(UsageError):
-    """A file holds several sessions, and none of them, or one it does not hold, was named."""
+    """A file holds several sessions, and none of them, or one it does not hold, was named.
+
+    Attributes:
+        named: the id that was asked for; None where none was.
+    """
 
     code = "several_sessions"
 
-    def __init__(self, path: str, session_ids: tuple[str, ...]) -> None:
-        super().__init__(path, session_ids)
+    def __init__(self, path: str, session_ids: tuple[str, ...], named: str | None = None) -> None:
+        super().__init__(path, session_ids, named)
         self.path = path
         self.session_ids = session_ids
+        self.named = named
 
     def __str__(self) -> str:
-        count = len(self.session_ids)
+        held = count(len(self.session_ids), "session")
+        if self.named is not None:
+            held = f"no session {self.named!r}, but {held}"
         shown = ", ".join(self.session_ids[:5])
-        more = count - 5
+        more = len(self.session_ids) - 5
         return (
-            f"{self.path} holds {count} session{'' if count == 1 else 's'}; "
-            "name one with --session: "
+            f"{self.path} holds {held}; name one with --session: "
             f"{shown}{f' and {more} more' if more > 0 else ''}."
         )
 
@@ -275,7 +281,10 @@ class SessionNotFoundError(UsageError):
         self.path = path
 
     def __str__(self) -> str:
-        return f"There is no session {self.path}."
+        return (
+            f"There is no session {self.path}; name a file, or four characters or more of an id "
+            "that palimpsest sessions list --all shows."
+        )
 
 
 class NoSessionYetError(SessionNotFoundError):
@@ -284,7 +293,7 @@ class NoSessionYetError(SessionNotFoundError):
     code = "no_session_yet"
 
     def __str__(self) -> str:
-        return f"There is no session of {self.path} yet."
+        return f"There is no session of {self.path} yet; palimpsest, without a name, begins one."
 
 
 class AmbiguousSessionError(UsageError):
