@@ -46,10 +46,10 @@ def doctor(
     from palimpsest.session.places import data_directory, session_files
 
     files = paths or sorted(session_files())
-    if not files:
-        typer.echo(f"There are no sessions in {data_directory()}.")
     if export is not None:
         _export(paths, export, force=force)
+    if not files:
+        typer.echo(f"There are no sessions in {data_directory()}.")
     results = [_look(path, tidies=tidy, named=bool(paths)) for path in files]
     if not all(results):
         raise typer.Exit(1)
@@ -129,7 +129,7 @@ def _export(paths: list[Path] | None, output: Path, *, force: bool) -> None:
     from palimpsest.session.framing import encode_message
 
     if paths is None or len(paths) != 1:
-        raise typer.BadParameter("name the one file whose messages are meant", param_hint="FILE")
+        raise typer.BadParameter("--export writes the messages of one file; name that file.")
     check_output(output, paths)
     if output.exists() and not force:
         raise WouldOverwriteError(str(output), is_input=False)

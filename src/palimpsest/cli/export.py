@@ -37,16 +37,23 @@ def export(
     session: Annotated[
         str,
         typer.Argument(
-            help="File, or beginning of a session's id.", autocompletion=suggestions.sessions
+            metavar="SESSION",
+            help="Its file, or four characters or more of its id (palimpsest sessions).",
+            autocompletion=suggestions.sessions,
         ),
     ],
     *,
     format: Annotated[
-        ExportFormat, typer.Option(help="For people, whole, or as messages of a provider.")
+        ExportFormat,
+        typer.Option(
+            help="markdown is for people, json holds all, the others are messages of a provider."
+        ),
     ] = ExportFormat.markdown,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Where to write; standard output if not given."),
+        typer.Option(
+            "-o", "--output", metavar="PATH", help="Where to write; standard output if not given."
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
 ) -> None:

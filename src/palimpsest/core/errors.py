@@ -182,20 +182,31 @@ class UnknownModelError(UsageError):
     """No provider is known by that name, or the name is not of the form ``provider:model``.
 
     An empty name means that none was given.
+
+    Attributes:
+        suggestion: a name that is close; empty without one.
+        source: the variable or file that the name stands in; empty where the caller gave it.
     """
 
     code = "unknown_model"
 
-    def __init__(self, name: str, suggestion: str = "") -> None:
-        super().__init__(name, suggestion)
+    def __init__(self, name: str, suggestion: str = "", source: str = "") -> None:
+        super().__init__(name, suggestion, source)
         self.name = name
         self.suggestion = suggestion
+        self.source = source
 
     def __str__(self) -> str:
         if not self.name:
             return "No model is set; name one as provider:model, or set PALIMPSEST_MODEL."
-        hint = f"did you mean {self.suggestion!r}?" if self.suggestion else "write provider:model."
-        return f"There is no model {self.name!r}; {hint}"
+        provider, _, model = self.name.partition(":")
+        hint = "write provider:model, as openai:gpt-5."
+        if self.suggestion:
+            hint = f"did you mean {self.suggestion!r}?"
+        elif provider and model:
+            hint = f"no provider is called {provider!r}."
+        told = f"There is no model {self.name!r}"
+        return f"{told}, as {self.source} says; {hint}" if self.source else f"{told}; {hint}"
 
 
 class MissingKeyError(UsageError):

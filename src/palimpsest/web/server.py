@@ -33,6 +33,12 @@ class PortTakenError(WebError):
     code = "port_taken"
 
 
+class CannotListenError(WebError):
+    """The operating system does not let this process listen there."""
+
+    code = "cannot_listen"
+
+
 def listen(host: str, port: int | None) -> socket.socket:
     """Bind a socket.
 
@@ -42,7 +48,7 @@ def listen(host: str, port: int | None) -> socket.socket:
 
     Raises:
         PortTakenError: the port is in use, or none of those tried is free.
-        OSError: the host cannot be listened on.
+        CannotListenError: the host is none of this machine, or the port is not for everybody.
     """
     ports = range(DEFAULT_PORT, DEFAULT_PORT + PORTS_TRIED) if port is None else [port]
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -51,7 +57,11 @@ def listen(host: str, port: int | None) -> socket.socket:
             return socket.create_server((host, candidate), family=family)
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
-                raise
+                reason = (error.strerror or str(error)).partition(" (while")[0]
+                raise CannotListenError(
+                    f"Cannot listen on {host}, port {candidate}: {reason}; name an address of this "
+                    "machine with --host, or another port with --port."
+                ) from error
     tried = f"{ports[0]}" if port is not None else f"{ports[0]} to {ports[-1]}"
     raise PortTakenError(f"Port {tried} of {host} is in use; name a free one with --port.")
 
