@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,13 @@ def test_what_new_sessions_lack_is_told_at_the_start_and_ends_nothing(
 def test_the_demo_names_the_session_that_it_plays_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PALIMPSEST_HOME", str(tmp_path))  # put back after the stage's own
+    monkeypatch.setenv("PALIMPSEST_HOME", str(tmp_path))
     with stage() as (host, first, _):
+        assert os.environ["PALIMPSEST_HOME"] != str(tmp_path)
         assert len(host) == 0
         assert len(first) == 36
+    assert os.environ["PALIMPSEST_HOME"] == str(tmp_path)
+    monkeypatch.delenv("PALIMPSEST_HOME")
+    with stage():
+        assert "PALIMPSEST_HOME" in os.environ
+    assert "PALIMPSEST_HOME" not in os.environ

@@ -620,12 +620,26 @@ class McpServerError(FailureError):
 
 
 class WorkerLostError(FailureError):
-    """A process that shared the work ended by itself; its share was not done."""
+    """A process that shared the work ended by itself; its share was not done.
+
+    Attributes:
+        place: whose process, as ``the scheduler tcp://host:8786``.
+        item: the work whose result is the first that is missing, such as a file; or empty.
+    """
 
     code = "worker_lost"
 
+    def __init__(self, place: str, item: str = "") -> None:
+        super().__init__(place, item)
+        self.place = place
+        self.item = item
+
     def __str__(self) -> str:
-        return "A process ended by itself, perhaps for lack of memory. Fewer jobs need less of it."
+        over = f" before {self.item} was done" if self.item else ""
+        return (
+            f"A process of {self.place} ended by itself{over}, perhaps for lack of memory. "
+            "Fewer jobs need less of it."
+        )
 
 
 class SaveFailedError(FailureError):
