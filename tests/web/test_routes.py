@@ -152,6 +152,10 @@ async def test_compact_receipt_restore(project: Path) -> None:
         assert before["compactionAvailable"]
         after = (await found.post(f"{name}/compact", {"instructions": "the tests"})).json()
         assert after["contextBudget"]["size"]["tokens"] < before["contextBudget"]["size"]["tokens"]
+        meter = after["contextBudget"]
+        limits = (meter["safety"], meter["inputLimit"], meter["pressuredAt"])
+        room = meter["budget"]["window"] - meter["budget"]["reservedOutput"]
+        assert limits == (800, room - 800, -(-9 * (room - 800) // 10))
         (checkpoint,) = (await found.get(f"{name}/compactions")).json()["checkpoints"]
         assert checkpoint["id"] == after["compaction"]["id"]
         assert checkpoint["summary"]

@@ -95,7 +95,14 @@ def web(
                 typer.echo(SCRIPTED)
                 ready(f"{link}#{first}")
 
-            asyncio.run(serve(sessions, listening, ready_on_first, unsaved=unsaved, beside=act))
+            def failed(error: BaseException) -> None:
+                typer.echo(f"palimpsest: the demo's agent goes on no further: {error}", err=True)
+
+            asyncio.run(
+                serve(
+                    sessions, listening, ready_on_first, unsaved=unsaved, beside=act, failed=failed
+                )
+            )
     else:
         asyncio.run(serve(_sessions(model), listening, ready, unsaved=unsaved))
 

@@ -111,6 +111,7 @@ async def serve(
     *,
     unsaved: Callable[[PalimpsestError], None] = lambda _: None,
     beside: Callable[[], Awaitable[None]] | None = None,
+    failed: Callable[[BaseException], None] = lambda _: None,
 ) -> None:
     """Serve until SIGTERM, SIGINT or cancelled; then runs are aborted and saved, streams end.
 
@@ -119,7 +120,9 @@ async def serve(
         listening: from ``listen``; closed at the end.
         ready: called once with the link that opens the page.
         unsaved: called at the end for each session that could not be saved.
-        beside: runs meanwhile, and no longer than the server.
+        beside: runs meanwhile, and no longer than the server; an error that ends it is told by
+            ``failed``, and the server goes on.
+        failed: see ``beside``.
     """
     name, port = listening.getsockname()[:2]
     access = Access()
@@ -131,6 +134,15 @@ async def serve(
     server = _Server(config, app.state.rooms, unsaved)
     serving = asyncio.ensure_future(server.serve(sockets=[listening]))
     acting = None if beside is None else asyncio.ensure_future(beside())
+
+    def on_acted(task: asyncio.Future[None]) -> None:
+        # What the end of the server does to it, or somebody's Stop, is no failure.
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not server.should_exit:
+            failed(error)
+
+    if acting is not None:
+        acting.add_done_callback(on_acted)
     with listening:
         try:
             await asyncio.shield(serving)
