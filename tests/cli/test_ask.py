@@ -230,3 +230,19 @@ def test_a_reader_that_left_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> Non
         )
     assert (done.returncode, done.stderr) == (0, b"")
     assert json.loads(done.stdout)["kind"] == "session"
+
+
+def test_a_model_that_is_not_there_is_told_with_where_its_name_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "data" / "config.toml"
+    config.parent.mkdir()
+    config.write_text('model = "nobody:two"\n', "utf-8")
+    monkeypatch.delenv("PALIMPSEST_MODEL", raising=False)
+    for source in (str(config), "PALIMPSEST_MODEL"):
+        refused = ask("-p", "Hi").exception
+        assert isinstance(refused, UnknownModelError)
+        assert f"as {source} says; no provider is called 'nobody'." in str(refused)
+        monkeypatch.setenv("PALIMPSEST_MODEL", "nobody:one")
+    asked_for = ask("--model", "nobody:three", "-p", "Hi").exception
+    assert str(asked_for) == "There is no model 'nobody:three'; no provider is called 'nobody'."

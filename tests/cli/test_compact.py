@@ -187,7 +187,8 @@ def test_sessions_of_one_id_can_be_told_apart(tmp_path: Path, name: str) -> None
 
 def test_a_session_that_is_not_in_the_file(session: Path) -> None:
     done = run(session, "--session", "other")
-    assert_refused(done, SeveralSessionsError, "holds 1 session; name one with --session: s1.")
+    told = "holds no session 'other', but 1 session; name one with --session: s1."
+    assert_refused(done, SeveralSessionsError, told)
     assert run(session, "--session", "s1").exit_code == 0
 
 

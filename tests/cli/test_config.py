@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from palimpsest.cli.config import Config, read_config, remove_setting, write_setting
 from palimpsest.cli.main import app
-from palimpsest.core.errors import BrokenConfigError, InvalidSettingError
+from palimpsest.core.errors import BrokenConfigError, InvalidSettingError, UnknownModelError
 
 
 @pytest.fixture
@@ -26,13 +26,13 @@ def test_a_missing_file_is_empty(file: Path) -> None:
 
 def test_values_are_set_and_the_rest_stays(file: Path) -> None:
     file.write_text('# mine\nmodel = "a:b"\n[other]\nmodel = 3\n')
-    write_setting("model", 'x:"y"')
+    write_setting("model", 'ollama:"y"')
     write_setting("window", "064000")
     write_setting("permission_preset", "read-only")
-    assert read_config() == Config(model='x:"y"', window=64_000, permission_preset="read-only")
+    assert read_config() == Config(model='ollama:"y"', window=64_000, permission_preset="read-only")
     remove_setting("window")
     assert file.read_text() == (
-        '# mine\nmodel = "x:\\"y\\""\npermission_preset = "read-only"\n[other]\nmodel = 3\n'
+        '# mine\nmodel = "ollama:\\"y\\""\npermission_preset = "read-only"\n[other]\nmodel = 3\n'
     )
     assert file.stat().st_mode & 0o077 == 0
 
@@ -59,7 +59,7 @@ def test_a_file_that_is_no_text_is_refused_and_not_touched(file: Path) -> None:
     file.write_bytes(b"model = \xff\xfe\n")
     for work in (
         read_config,
-        lambda: write_setting("model", "a:b"),
+        lambda: write_setting("model", "ollama:b"),
         lambda: remove_setting("model"),
     ):
         with pytest.raises(BrokenConfigError, match="UTF-8"):
@@ -73,21 +73,44 @@ def test_a_file_that_is_no_text_is_refused_and_not_touched(file: Path) -> None:
         ("colour", "x"),
         ("model", ""),
         ("model", " "),
+        ("model", "gpt-5"),
+        ("model", "openai"),
+        ("model", "openai:"),
+        ("model", "nobody:gpt-5"),
+        ("model", "openai-compatible:x"),
+        ("model", "openai-compatible:x@localhost"),
         ("window", "many"),
         ("window", "0"),
         ("permission_preset", "root"),
     ],
 )
 def test_what_cannot_be_set(file: Path, key: str, value: str) -> None:
-    with pytest.raises(InvalidSettingError):
+    with pytest.raises((InvalidSettingError, UnknownModelError)):
         write_setting(key, value)
     assert not file.exists()
 
 
+@pytest.mark.parametrize(
+    "model", ["ollama:qwen3", "openai-compatible:x@http://localhost:8080/v1", "test"]
+)
+def test_a_model_that_can_be_used_at_once(file: Path, model: str) -> None:
+    result = CliRunner().invoke(app, ["config", "set", "model", model])
+    assert (result.exit_code, result.output) == (0, f"model = {model}  ({file})\n")
+
+
+def test_a_model_whose_key_is_still_to_be_set(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    result = CliRunner().invoke(app, ["config", "set", "model", "openai:gpt-5"])
+    assert result.exit_code == 0
+    assert "Still to be done: The provider 'openai' needs" in result.output
+    assert "OPENAI_API_KEY" in result.output
+    assert read_config(file).model == "openai:gpt-5"
+
+
 def test_the_command(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert CliRunner().invoke(app, ["config", "set", "model", "a:b"]).exit_code == 0
+    assert CliRunner().invoke(app, ["config", "set", "model", "ollama:b"]).exit_code == 0
     shown = CliRunner().invoke(app, ["config"]).stdout
-    assert "model = a:b  (config:" in shown
+    assert "model = ollama:b  (config:" in shown
     assert "window = —  (not set:" in shown
     monkeypatch.setenv("PALIMPSEST_MODEL", "c:d")
     assert "model = c:d  (PALIMPSEST_MODEL:" in CliRunner().invoke(app, ["config"]).stdout

@@ -6,7 +6,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from palimpsest.cli.main import app
-from palimpsest.core.errors import SessionNotFoundError, WouldOverwriteError
+from palimpsest.core.errors import (
+    SessionNotFoundError,
+    UnsupportedSessionError,
+    WouldOverwriteError,
+)
 from palimpsest.session.doctor import examine
 from palimpsest.session.jsonl import JsonlStore
 from palimpsest.session.store import Commit
@@ -143,3 +147,38 @@ def test_a_file_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
     result = doctor(tmp_path / "none.jsonl")
     assert isinstance(result.exception, SessionNotFoundError)
     assert result.exception.exit_status == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a\nb\nc\n",
+        '[\n {"kind": "request"},\n {"kind": "response"}\n]\n',
+        '[{"role": "user", "content": "Hi"}]',
+        '{"type": "user", "message": {}}\n{"type": "assistant", "message": {}}\n',
+    ],
+    ids=["empty", "prose", "indented", "one line", "another recording"],
+)
+def test_a_file_that_is_no_session_is_one_sentence(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text(text)
+    result = doctor(path)
+    assert result.output == f"✗ {path}: it is no session file (unsupported_session)\n"
+    assert result.exit_code == 1
+    for command in (["show"], ["export"], ["sessions", "delete", "--yes"]):
+        refused = CliRunner().invoke(app, [*command, str(path)])
+        assert isinstance(refused.exception, UnsupportedSessionError)
+        assert str(refused.exception) == f"{path}, line 1: it is no session file."
+    assert path.read_text() == text
+
+
+def test_a_session_of_another_version_is_one_sentence(sound: Path) -> None:
+    sound.write_bytes(sound.read_bytes().replace(b'"version":2', b'"version":3'))
+    told = f"✗ {sound}: version 3 is not supported, only 2 (unsupported_session)\n"
+    assert doctor(sound).output == told
+
+
+def test_a_cut_off_first_line_of_a_session_is_a_broken_header(sound: Path) -> None:
+    sound.write_bytes(sound.read_bytes()[:60])
+    assert "line 1: the header is broken" in doctor(sound).output

@@ -26,6 +26,9 @@ def test_version() -> None:
 
 COMMANDS = [
     [],
+    ["demo"],
+    ["web"],
+    ["doctor"],
     ["replay"],
     ["compact"],
     ["show"],
@@ -45,6 +48,8 @@ def test_help_shows_examples_everywhere(command: list[str], flag: str) -> None:
     assert "Examples:\n" in result.output
     assert "  palimpsest " in result.output
     assert max(map(len, result.output.splitlines())) <= 80
+    for foreign in ("<str>", "<int", "<path>", "list[", "{", "x>=", "<=x", "]...\n"):
+        assert foreign not in result.output.replace("COMMAND [ARGS]...", "")
 
 
 def test_help_is_quick_to_load_and_says_what_it_is() -> None:
@@ -74,6 +79,32 @@ def test_what_cannot_be_is_a_usage_error(arguments: list[str], words: str) -> No
     assert result.exit_code == 2
     assert words in result.stderr
     assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--window", "many"], "Invalid value for '--window': 'many' is no whole number."),
+        (["--window", "0"], "Invalid value for '--window': 0 is too small; it must be 1 or more."),
+        (["web", "--port", "65536"], "65536 is too large; it must be 65,535 or less."),
+        (["demo", "--window", "1"], "1 is too small; it must be 12,000 or more."),
+        (["show", "x", "--turn", "0"], "'--turn': 0 is too small; it must be 1 or more."),
+        (["replay"], "Missing argument 'FILE…'. Recorded sessions: files, folders, patterns."),
+        (
+            ["compact", "--session", "a"],
+            "Missing argument 'FILE'. A recorded session.",
+        ),
+        (["sessions", "delete"], "Missing argument 'SESSION'. Its file, or four characters"),
+        (["export", "x", "--format", "y"], "'y' is not one of 'markdown', 'json',"),
+        (["config", "set", "model"], "Missing argument 'VALUE'. The new value."),
+    ],
+)
+def test_usage_errors_are_in_plain_words(arguments: list[str], words: str) -> None:
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 2
+    assert words in result.stderr
+    for foreign in ("Input should", "Value error", "{", "<"):
+        assert foreign not in result.stderr
 
 
 def test_an_unknown_command_is_a_usage_error() -> None:

@@ -130,7 +130,7 @@ def test_a_broken_file_is_exported_as_far_as_it_goes(path: Path) -> None:
 
 
 def test_an_export_of_nothing_is_no_success(path: Path, tmp_path: Path) -> None:
-    path.write_bytes(b"{broken\n")
+    path.write_bytes(b'{"format":"palimpsest-session",broken\n')
     done = run("export", str(path), "-o", str(tmp_path / "a.md"))
     assert (done.exit_code, done.stdout) == (1, "")
     assert "nothing of it can be read" in done.stderr

@@ -101,7 +101,8 @@ def test_codes_are_unique() -> None:
             SessionNotFoundError("a.jsonl"),
             UsageError,
             2,
-            "There is no session a.jsonl.",
+            "There is no session a.jsonl; name a file, or four characters or more of an id that "
+            "palimpsest sessions list --all shows.",
         ),
         (
             AmbiguousSessionError("1f", ("1f3a", "1f3b")),
@@ -183,7 +184,13 @@ def test_codes_are_unique() -> None:
             UnknownModelError("nope"),
             UsageError,
             2,
-            "There is no model 'nope'; write provider:model.",
+            "There is no model 'nope'; write provider:model, as openai:gpt-5.",
+        ),
+        (
+            UnknownModelError("nope:x", "", "PALIMPSEST_MODEL"),
+            UsageError,
+            2,
+            "There is no model 'nope:x', as PALIMPSEST_MODEL says; no provider is called 'nope'.",
         ),
         (
             MissingKeyError("openai", "OPENAI_API_KEY"),

@@ -71,7 +71,8 @@ def test_the_work_of_a_lost_worker_is_done_by_another(cluster: Cluster, tmp_path
 
 
 def test_work_that_ends_every_worker_is_an_error_of_ours(cluster: Cluster) -> None:
-    with pytest.raises(WorkerLostError), run_at(cluster, dies, [1]) as finished:
+    told = f"the scheduler {cluster.address} ended by itself"
+    with pytest.raises(WorkerLostError, match=told), run_at(cluster, dies, [1]) as finished:
         for _, result in finished:
             result()
 

@@ -210,6 +210,12 @@ def test_of_many_sessions_the_totals_come_first(tmp_path: Path) -> None:
     assert 'id="all" data-unfold' in source
 
 
+def test_of_many_sessions_the_one_with_most_compactions_is_opened(tmp_path: Path) -> None:
+    calm = replay(recording(*steps(2, tokens=100)), ReplaySettings(window=64_000))
+    source, _ = page_of([calm, calm, a_session(), calm], tmp_path)
+    assert 'data-first="session-3"' in source
+
+
 def test_problems_are_listed_up_to_a_number(tmp_path: Path) -> None:
     problems = [f"a.jsonl:{number}: It is damaged." for number in range(70)]
     source, _ = page_of([a_session(problems=problems)], tmp_path)

@@ -50,7 +50,7 @@ def test_a_listing_goes_on_after_broken_files(tmp_path: Path) -> None:
     assert old.bytes == old.path.stat().st_size
     assert bad.kind == folder.kind == version.kind == "broken"
     assert [item.code for item in (bad, folder, version)] == [
-        "broken_header",
+        "unsupported_session",
         "unreadable",
         "unsupported_session",
     ]

@@ -249,6 +249,45 @@ async def test_a_stop_names_what_could_not_be_saved(project: Path) -> None:
     assert all("could not be saved" in line and "\n" not in line for line in unsaved)
 
 
+class BrokenScriptError(Exception):
+    """What somebody's script ends with."""
+
+
+@pytest.mark.parametrize("is_stopped", [False, True], ids=["by itself", "by the server's end"])
+async def test_a_script_that_fails_is_told_unless_the_server_was_stopped(
+    project: Path, is_stopped: bool
+) -> None:
+    links: asyncio.Queue[str] = asyncio.Queue()
+    told: asyncio.Queue[str] = asyncio.Queue()
+    goes_on = asyncio.Event()
+
+    async def script() -> None:
+        try:
+            await goes_on.wait()
+        except asyncio.CancelledError:
+            raise BrokenScriptError("cut off") from None
+        raise BrokenScriptError("line 3 is missing")
+
+    serving = asyncio.ensure_future(
+        serve(
+            sessions([], project),
+            listen("127.0.0.1", 0),
+            links.put_nowait,
+            beside=script,
+            failed=lambda error: told.put_nowait(str(error)),
+        )
+    )
+    await links.get()
+    if not is_stopped:
+        goes_on.set()
+        assert await told.get() == "line 3 is missing"
+        assert not serving.done()
+    serving.cancel()
+    await asyncio.wait([serving])
+    await asyncio.sleep(0)
+    assert told.empty()
+
+
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1", "192.0.2.7"])
 def test_one_address_is_reachable_as_itself(address: str) -> None:
     assert reachable(address) == address

@@ -3,8 +3,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pydantic_ai.messages import ModelResponse, TextPart
 
+from palimpsest.session.manager import SessionManager
+from palimpsest.session.store import Commit
 from palimpsest.testing import Reply
+from tests.session.builders import turn
 from tests.web.served import Served, served
 
 pytestmark = pytest.mark.anyio
@@ -28,3 +32,14 @@ async def test_a_session_is_listed_by_its_title_else_by_its_first_words(project:
         assert len(title) <= 200
         await found.client.put(f"/api/sessions/{name}/title", json={"title": "Dates"})
         assert await titles(found) == ["Dates"]
+
+
+async def test_first_words_that_come_after_a_session_was_listed_are_shown(project: Path) -> None:
+    store = await SessionManager.draft(project).open_store()
+    await store.commit(Commit(messages=[ModelResponse(parts=[TextPart("Hello.")])]))
+    async with served([], project) as found:
+        assert await titles(found) == [""]
+        await store.commit(Commit(messages=turn(1)))
+        (title,) = await titles(found)
+        assert title
+    await store.close()

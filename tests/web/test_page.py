@@ -425,7 +425,13 @@ async def test_a_waiting_prompt_stays_until_it_is_accepted(project: Path, failin
     async with site(script, project) as found:
         session = await found.host.draft()
         page = await found.page(session)
-        await answers_of_prompts(page, Route.continue_, failing)
+        met = asyncio.Event()
+
+        async def meet(route: Route) -> None:
+            await failing(route)
+            met.set()
+
+        await answers_of_prompts(page, Route.continue_, meet)
         await composer(page).fill("first")
         await composer(page).press("Enter")
         await gate.reached.wait()
@@ -434,8 +440,11 @@ async def test_a_waiting_prompt_stays_until_it_is_accepted(project: Path, failin
         await composer(page).press("Enter")
         gate.open()
         queue = page.get_by_role("list", name="Waiting prompts")
-        await expect(page.locator(".composer-notice")).not_to_be_empty()
+        await met.wait()
         await expect(queue).to_contain_text("second")
+        notice = expect(page.locator(".composer-notice"))
+        # That somebody else was quicker is no news: the prompt is seen to wait.
+        await (notice.to_be_empty() if failing is refuse else notice.not_to_be_empty())
         await queue.get_by_role("button", name="Send").click()
         await expect(queue).to_have_count(0)
         await until(session, lambda: session.state.message_count == 4)
@@ -612,6 +621,21 @@ async def test_without_a_model_it_says_what_to_do_and_stored_sessions_can_be_rea
         await expect(page.get_by_role("article", name="Agent")).to_have_text("It is done.")
         await expect(page.get_by_role("alert")).to_contain_text("A model is needed")
         await expect(composer(page)).to_have_count(0)
+
+
+@pytest.mark.parametrize("locale", ["en-GB", "de-DE", "zh-CN"])
+async def test_a_model_that_is_not_there_is_named_in_every_language(
+    project: Path, locale: str
+) -> None:
+    async def open_session(manager: SessionManager) -> AgentSession:
+        raise UnknownModelError("nobody:gpt")
+
+    browser = {"locale": locale}
+    async with site_of(SessionHost(open_session, project), browser=browser) as found:
+        page = await found.page()
+        new = {"en-GB": "New session", "de-DE": "Neue Sitzung", "zh-CN": "新会话"}[locale]
+        await page.get_by_role("main").get_by_role("button", name=new).click()
+        await expect(page.get_by_role("alert")).to_contain_text("'nobody:gpt'")
 
 
 async def test_an_approval_is_answered_in_the_page(project: Path) -> None:

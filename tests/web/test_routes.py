@@ -152,6 +152,10 @@ async def test_compact_receipt_restore(project: Path) -> None:
         assert before["compactionAvailable"]
         after = (await found.post(f"{name}/compact", {"instructions": "the tests"})).json()
         assert after["contextBudget"]["size"]["tokens"] < before["contextBudget"]["size"]["tokens"]
+        meter = after["contextBudget"]
+        limits = (meter["safety"], meter["inputLimit"], meter["pressuredAt"])
+        room = meter["budget"]["window"] - meter["budget"]["reservedOutput"]
+        assert limits == (800, room - 800, -(-9 * (room - 800) // 10))
         (checkpoint,) = (await found.get(f"{name}/compactions")).json()["checkpoints"]
         assert checkpoint["id"] == after["compaction"]["id"]
         assert checkpoint["summary"]
@@ -390,7 +394,7 @@ async def test_a_broken_file_is_listed_with_its_reason(project: Path) -> None:
         (entry,) = (await found.client.get("/api/sessions")).json()["sessions"]
         assert (entry["id"], entry["state"]) == (name, "broken")
         assert entry["reason"]
-        assert (await found.get(name)).json()["code"] == "broken_header"
+        assert (await found.get(name)).json()["code"] == "unsupported_session"
 
 
 async def test_images_come_back_as_what_they_are_and_nothing_else(project: Path) -> None:

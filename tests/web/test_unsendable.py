@@ -97,6 +97,20 @@ async def test_a_character_that_arrives_in_two_halves_is_whole_in_the_snapshot()
         await asyncio.sleep(0)
         channel.close()
         await reading
-    assert seen == ["hi \ufffd", "hi 😀 there"]
-    assert deltas == ["hi \ufffd", "\ufffd there"]
+    assert seen == ["hi ", "hi 😀 there"]
+    assert deltas == ["hi ", "😀 there"]
+    assert found.session.listener_errors == ()
+
+
+async def test_half_a_character_that_stays_alone_is_told_at_the_end() -> None:
+    found = await rig([Reply(text=("hi \ud83d", "there \ud83d"))])
+    deltas: list[str] = []
+
+    def on_event(event: object) -> None:
+        if isinstance(event, MessageUpdate):
+            deltas.append(event.delta)
+
+    found.session.subscribe(on_event)
+    await found.session.prompt("go")
+    assert deltas == ["hi ", "\ufffdthere ", "\ufffd"]
     assert found.session.listener_errors == ()

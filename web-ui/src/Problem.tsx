@@ -21,11 +21,17 @@ export function Problem({ problem, onCreate }: Props) {
   const isMissing = problem.code === "not_found";
   const title = needsModel ? "errors.model" : isMissing ? "errors.missing" : "errors.title";
   // What the server says is English, and names more than the page knows.
-  const said = needsModel && i18n.language !== "en" ? t(`errors.${problem.code}`) : problem.message;
+  const isTranslated = needsModel && i18n.language !== "en";
+  const said = isTranslated ? t(`errors.${problem.code}`) : problem.message;
   return (
     <section className="problem" role="alert">
       <h2>{t(title)}</h2>
       <p>{isMissing ? t("errors.missingText") : problem.message ? said : t("errors.unreachable")}</p>
+      {isTranslated && problem.message ? (
+        <p className="pale" lang="en">
+          {problem.message}
+        </p>
+      ) : null}
       {needsModel ? (
         <>
           <p>{t("errors.modelText")}</p>

@@ -24,11 +24,6 @@ export function dollars(cost: number): string {
   return `$${fixed(cost, cost < 1 ? 3 : 2)}`;
 }
 
-/** SPEC §3: what is held back for estimates that are a little off. */
-export function safety(window: number): number {
-  return Math.min(4096, Math.ceil(window / 20));
-}
-
 export function clock(timestampMs: number, locale: string): string {
   return new Date(timestampMs).toLocaleTimeString(locale, { hour: "2-digit", minute: "2-digit" });
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Checkpoint } from "./api/types";
 import { meaningOf, mentionedSkills, offered, offeredSkills } from "./composer/commands";
-import { dollars, safety, tokens, when, writeFiguresAs } from "./numbers";
+import { dollars, tokens, when, writeFiguresAs } from "./numbers";
 import { rowsOf } from "./timeline/rows";
 
 describe("what the composer's text means (SPEC §11)", () => {
@@ -71,12 +71,6 @@ test("figures are written as the person's language does", () => {
   expect([tokens(11_800), tokens(1_234_567), dollars(0.5)]).toEqual(["11,8k", "1,2M", "$0,500"]);
   writeFiguresAs("en");
 });
-
-test.each([
-  [1000, 50],
-  [1001, 51],
-  [200_000, 4096],
-])("safety of %d", (window, tokens) => expect(safety(window)).toBe(tokens));
 
 describe("when a session changed", () => {
   const now = new Date(2026, 10, 30, 15, 0).getTime();

@@ -22,27 +22,32 @@ Examples:
 
 
 def compact(
-    file: Annotated[Path, typer.Argument(help="A recorded session.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A recorded session.")],
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Where to write; standard output if not given."),
+        typer.Option(
+            "-o", "--output", metavar="PATH", help="Where to write; standard output if not given."
+        ),
     ] = None,
     *,
     session: Annotated[
-        str | None, typer.Option(help="Which session, where the file holds several.")
+        str | None,
+        typer.Option(metavar="ID", help="Which one, where the file holds several sessions."),
     ] = None,
     format: Annotated[
         str | None,
         typer.Option(
-            help="The recording's format, instead of telling it.",
+            metavar="FORMAT",
+            help="The recording's format, if it is not found out rightly.",
             autocompletion=suggestions.formats,
         ),
     ] = None,
     model: Annotated[
-        str | None, typer.Option(help="Take the context window of this model.")
+        str | None, typer.Option(metavar="MODEL", help="Take the context window of this model.")
     ] = None,
     window: Annotated[
-        int | None, typer.Option(help="Context window in tokens, 1,000 or more.")
+        int | None,
+        typer.Option(metavar="TOKENS", help="Size of the context window, 1,000 or more."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
 ) -> None:
@@ -84,5 +89,7 @@ def _chosen(file: Path, session: str | None, format: str | None) -> Recording:
     recordings = list(read_recordings(file, format=format))
     chosen = [item for item in recordings if session in {None, item.session_id}]
     if len(chosen) != 1:
-        raise SeveralSessionsError(str(file), tuple(item.session_id for item in recordings))
+        raise SeveralSessionsError(
+            str(file), tuple(item.session_id for item in recordings), session
+        )
     return chosen[0]

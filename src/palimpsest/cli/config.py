@@ -9,7 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from palimpsest.core.errors import BrokenConfigError, InvalidSettingError
+from palimpsest.core.errors import (
+    BrokenConfigError,
+    InvalidSettingError,
+    MissingExtraError,
+    MissingKeyError,
+)
 from palimpsest.session.permissions import PermissionPreset, permission_preset
 from palimpsest.session.places import data_directory
 
@@ -68,6 +73,7 @@ def write_setting(key: str, value: str, path: Path | None = None) -> None:
 
     Raises:
         InvalidSettingError: there is no such key, or the value is not what it should be.
+        UnknownModelError: no provider is known by that name.
         BrokenConfigError: the file is no text; it was not touched.
         OSError: the file cannot be written.
     """
@@ -81,7 +87,25 @@ def write_setting(key: str, value: str, path: Path | None = None) -> None:
         permission_preset(value or "none")
     elif not value.strip():
         raise InvalidSettingError(key, value, "a name, as provider:model")
+    else:
+        missing_for(value)
     _rewrite(key, f"{key} = {literal}\n", path or config_path())
+
+
+def missing_for(model: str) -> str:
+    """Say what has to be set or installed before a model can be used; empty where nothing has.
+
+    Raises:
+        UnknownModelError: no provider is known by that name.
+        InvalidSettingError: it names an endpoint without an address, or its provider refuses it.
+    """
+    from palimpsest.models.resolve import resolve_model
+
+    try:
+        resolve_model(model)
+    except (MissingKeyError, MissingExtraError) as error:
+        return str(error)
+    return ""
 
 
 def remove_setting(key: str, path: Path | None = None) -> None:

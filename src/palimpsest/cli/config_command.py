@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from palimpsest.cli.usage import PlainCommand, PlainGroup
+
 EXAMPLES = """\b
 Examples:
   palimpsest config
@@ -14,6 +16,7 @@ Examples:
 """
 
 app = typer.Typer(
+    cls=PlainGroup,
     rich_markup_mode=None,
     help="Show or change what new sessions begin with.",
     epilog=EXAMPLES,
@@ -43,21 +46,23 @@ def config(context: typer.Context) -> None:
         typer.echo(f"{key} = {value or '—'}  ({source}: {meaning})")
 
 
-@app.command("set", epilog=EXAMPLES)
+@app.command("set", cls=PlainCommand, epilog=EXAMPLES)
 def set_one(
-    key: Annotated[str, typer.Argument(help="model, window or permission_preset.")],
-    value: Annotated[str, typer.Argument(help="The new value.")],
+    key: Annotated[str, typer.Argument(metavar="KEY", help="model, window or permission_preset.")],
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="The new value.")],
 ) -> None:
     """Set one value; the rest of the file stays as it is."""
-    from palimpsest.cli.config import config_path, write_setting
+    from palimpsest.cli.config import config_path, missing_for, write_setting
 
     write_setting(key, value)
     typer.echo(f"{key} = {value}  ({config_path()})")
+    if key == "model" and (missing := missing_for(value)):
+        typer.echo(f"Still to be done: {missing}")
 
 
-@app.command(epilog=EXAMPLES)
+@app.command(cls=PlainCommand, epilog=EXAMPLES)
 def unset(
-    key: Annotated[str, typer.Argument(help="model, window or permission_preset.")],
+    key: Annotated[str, typer.Argument(metavar="KEY", help="model, window or permission_preset.")],
 ) -> None:
     """Remove one value."""
     from palimpsest.cli.config import config_path, remove_setting

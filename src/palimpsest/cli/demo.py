@@ -18,7 +18,8 @@ Examples:
 def demo(
     *,
     window: Annotated[
-        int, typer.Option(min=12_000, max=200_000, help="Context window in tokens.")
+        int,
+        typer.Option(min=12_000, max=200_000, metavar="TOKENS", help="Size of the context window."),
     ] = 16_000,
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep the scratch project and the session's file.")

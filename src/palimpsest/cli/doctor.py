@@ -46,10 +46,10 @@ def doctor(
     from palimpsest.session.places import data_directory, session_files
 
     files = paths or sorted(session_files())
-    if not files:
-        typer.echo(f"There are no sessions in {data_directory()}.")
     if export is not None:
         _export(paths, export, force=force)
+    if not files:
+        typer.echo(f"There are no sessions in {data_directory()}.")
     results = [_look(path, tidies=tidy, named=bool(paths)) for path in files]
     if not all(results):
         raise typer.Exit(1)
@@ -57,7 +57,7 @@ def doctor(
 
 def _look(path: Path, *, tidies: bool, named: bool) -> bool:
     """Print what a file turned out to be; give whether all is well."""
-    from palimpsest.core.errors import SessionNotFoundError
+    from palimpsest.core.errors import SessionNotFoundError, UnsupportedSessionError
     from palimpsest.session.doctor import examine
     from palimpsest.session.jsonl_file import os_reason
 
@@ -70,6 +70,9 @@ def _look(path: Path, *, tidies: bool, named: bool) -> bool:
         return False
     except OSError as error:
         _say(f"✗ {path}: it cannot be read ({os_reason(error)})")
+        return False
+    if not seen.is_healthy and seen.findings[0].code == UnsupportedSessionError.code:
+        _say(f"✗ {path}: {seen.findings[0].text} ({UnsupportedSessionError.code})")
         return False
     size = ", ".join(
         (
@@ -126,7 +129,7 @@ def _export(paths: list[Path] | None, output: Path, *, force: bool) -> None:
     from palimpsest.storage.framing import encode_message
 
     if paths is None or len(paths) != 1:
-        raise typer.BadParameter("name the one file whose messages are meant", param_hint="FILE")
+        raise typer.BadParameter("--export writes the messages of one file; name that file.")
     check_output(output, paths)
     if output.exists() and not force:
         raise WouldOverwriteError(str(output), is_input=False)

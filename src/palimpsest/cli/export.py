@@ -37,21 +37,28 @@ def export(
     session: Annotated[
         str,
         typer.Argument(
-            help="File, or beginning of a session's id.", autocompletion=suggestions.sessions
+            metavar="SESSION",
+            help="Its file, or four characters or more of its id (palimpsest sessions).",
+            autocompletion=suggestions.sessions,
         ),
     ],
     *,
     format: Annotated[
-        ExportFormat, typer.Option(help="For people, whole, or as messages of a provider.")
+        ExportFormat,
+        typer.Option(
+            help="markdown is for people, json holds all, the others are messages of a provider."
+        ),
     ] = ExportFormat.markdown,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Where to write; standard output if not given."),
+        typer.Option(
+            "-o", "--output", metavar="PATH", help="Where to write; standard output if not given."
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
 ) -> None:
     """Write every original message of a session; also of a broken one, as far as it can be read."""
-    from palimpsest.core.errors import WouldOverwriteError
+    from palimpsest.core.errors import UnsupportedSessionError, WouldOverwriteError
     from palimpsest.lab.whole_file import check_output, whole_file
     from palimpsest.session.doctor import examine, export_messages
     from palimpsest.session.finding import find_session
@@ -65,6 +72,8 @@ def export(
     if not found.is_healthy:
         rest = "the rest is here" if messages else "nothing of it can be read"
         worst = found.findings[0]
+        if worst.code == UnsupportedSessionError.code and not messages:
+            raise UnsupportedSessionError(str(path), worst.line, worst.text)
         complaint = f"palimpsest: {path} is broken at line {worst.line}: {worst.text}; {rest}"
         typer.echo(complaint, err=True)
         if not messages:

@@ -27,6 +27,7 @@ from palimpsest.cli import (
     suggestions,
     web,
 )
+from palimpsest.cli.usage import PlainCommand, PlainGroup
 from palimpsest.core.errors import PalimpsestError
 
 _EXAMPLES = """\b
@@ -51,6 +52,7 @@ class OutputFormat(StrEnum):
 
 app = typer.Typer(
     name="palimpsest",
+    cls=PlainGroup,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -73,8 +75,8 @@ def palimpsest(
             "-p",
             "--print",
             metavar="PROMPT",
-            help="Print the answer to one prompt and end; standard input is put behind it, "
-            "- takes it alone.",
+            help="Print the answer to one prompt and end. What is piped in is put behind the "
+            "prompt; - alone takes only that.",
         ),
     ] = None,
     output_format: Annotated[
@@ -88,18 +90,27 @@ def palimpsest(
         str | None,
         typer.Option(
             metavar="ID",
-            help="Go on with this session: file, or beginning of its id.",
+            help="Go on with this session: its file, or four characters or more of its id.",
             autocompletion=suggestions.sessions,
         ),
     ] = None,
-    model: Annotated[str | None, typer.Option(help="The model, as provider:model.")] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL", help="The model, as provider:model (anthropic:claude-sonnet-4-5)."
+        ),
+    ] = None,
     window: Annotated[
-        int | None, typer.Option(min=1, help="Context window in tokens, if you know better.")
+        int | None,
+        typer.Option(
+            min=1, metavar="TOKENS", help="Size of the model's context window, if you know better."
+        ),
     ] = None,
     permission_preset: Annotated[
         str | None,
         typer.Option(
-            help="What tools may do: read-only, workspace-write or full-access.",
+            metavar="PRESET",
+            help="What tools may do without asking: read-only, workspace-write or full-access.",
             autocompletion=suggestions.presets,
         ),
     ] = None,
@@ -150,15 +161,27 @@ def _was_given(context: typer.Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-app.command(epilog=demo.EXAMPLES)(demo.demo)
-app.command(epilog=replay.EXAMPLES)(replay.replay)
-app.command(epilog=compact.EXAMPLES)(compact.compact)
-app.command(epilog=web.EXAMPLES)(web.web)
+app.command(cls=PlainCommand, epilog=demo.EXAMPLES)(demo.demo)
+app.command(cls=PlainCommand, epilog=replay.EXAMPLES)(replay.replay)
+app.command(
+    cls=PlainCommand,
+    epilog=compact.EXAMPLES,
+    short_help="Compact one recording, and print the receipt.",
+)(compact.compact)
+app.command(cls=PlainCommand, epilog=web.EXAMPLES, short_help="Work with the agent in a browser.")(
+    web.web
+)
 app.add_typer(sessions.app, name="sessions")
-app.command(epilog=show.EXAMPLES)(show.show)
-app.command(epilog=export.EXAMPLES)(export.export)
+app.command(
+    cls=PlainCommand, epilog=show.EXAMPLES, short_help="Show a session; nothing is changed."
+)(show.show)
+app.command(
+    cls=PlainCommand,
+    epilog=export.EXAMPLES,
+    short_help="Write every message of a session for other programs.",
+)(export.export)
 app.add_typer(config_command.app, name="config")
-app.command(epilog=doctor.EXAMPLES)(doctor.doctor)
+app.command(cls=PlainCommand, epilog=doctor.EXAMPLES)(doctor.doctor)
 
 
 def run(commands: typer.Typer = app) -> None:

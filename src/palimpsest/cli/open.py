@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pydantic_ai
 import typer
 
-from palimpsest.cli.config import Config, read_config
+from palimpsest.cli.config import Config, config_path, read_config
+from palimpsest.core.errors import UnknownModelError
 from palimpsest.core.policy import PolicySettings
 from palimpsest.models.engine import EngineSettings
 from palimpsest.models.limits import LimitChoices
+from palimpsest.models.resolve import resolve_model
 from palimpsest.session.agent_session import AgentSession
 from palimpsest.session.create import MODEL_VARIABLE, create_agent_session
 from palimpsest.session.finding import find_session
@@ -120,12 +123,28 @@ async def open_session(manager: SessionManager, choices: Choices) -> AgentSessio
     """
     pydantic_ai.BANNER_ENABLED = False  # it would be drawn over what we show
     config = read_config()
-    return await create_agent_session(
-        session_manager=manager,
-        model=choices.model or _default_model(choices, config),
-        tools=None if choices.with_tools else (),
-        settings=_settings(choices, config, manager.cwd),
-    )
+    name, source = choices.model, ""
+    if name is None and not choices.is_stored:  # a stored session has its own
+        name, source = _default_model(config)
+    with _named_by(source):
+        return await create_agent_session(
+            session_manager=manager,
+            model=name or None,
+            tools=None if choices.with_tools else (),
+            settings=_settings(choices, config, manager.cwd),
+        )
+
+
+def check_default_model() -> None:
+    """Find the model that new sessions begin with, without opening one.
+
+    Raises:
+        UnknownModelError, MissingKeyError, MissingExtraError: the model cannot be had.
+        InvalidSettingError, BrokenConfigError: what is configured is not what it should be.
+    """
+    name, source = _default_model(read_config())
+    with _named_by(source):
+        resolve_model(name)
 
 
 def skill_loader(cwd: Path) -> DirectorySkills:
@@ -133,11 +152,22 @@ def skill_loader(cwd: Path) -> DirectorySkills:
     return DirectorySkills(cwd=cwd, directories=_skill_directories(cwd))
 
 
-def _default_model(choices: Choices, config: Config) -> str | None:
-    """Give the model of a new session; a stored one has its own."""
-    if choices.is_stored:
-        return None
-    return os.environ.get(MODEL_VARIABLE) or config.model or None
+def _default_model(config: Config) -> tuple[str, str]:
+    """Give the model of new sessions, empty where none is set, and where its name stands."""
+    if named := os.environ.get(MODEL_VARIABLE):
+        return named, MODEL_VARIABLE
+    return config.model, str(config_path())
+
+
+@contextmanager
+def _named_by(source: str) -> Generator[None]:
+    """Say where the name of a model that does not exist stands."""
+    try:
+        yield
+    except UnknownModelError as error:
+        if not (source and error.name):
+            raise
+        raise UnknownModelError(error.name, error.suggestion, source) from error
 
 
 def _settings(choices: Choices, config: Config, cwd: Path) -> SessionSettings:

@@ -40,15 +40,20 @@ def replay(
     format: Annotated[
         str | None,
         typer.Option(
-            help="The recordings' format, instead of telling it.",
+            metavar="FORMAT",
+            help="The recordings' format, if it is not found out rightly.",
             autocompletion=suggestions.formats,
         ),
     ] = None,
     model: Annotated[
-        str | None, typer.Option(help="Take prices and window of this model of the price table.")
+        str | None,
+        typer.Option(
+            metavar="MODEL", help="Take prices and window of this model of the price table."
+        ),
     ] = None,
     window: Annotated[
-        int | None, typer.Option(help="Context window in tokens, 1,000 or more.")
+        int | None,
+        typer.Option(metavar="TOKENS", help="Size of the context window, 1,000 or more."),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object and nothing else.")
@@ -62,7 +67,9 @@ def replay(
             metavar="DIR", help="Write the figures into a folder, and go on where it was."
         ),
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes that share the work.")] = 1,
+    jobs: Annotated[
+        int, typer.Option(min=1, metavar="NUMBER", help="Processes that share the work.")
+    ] = 1,
     scheduler: Annotated[
         str | None,
         typer.Option(metavar="ADDRESS", help="Work on a Dask cluster, as tcp://host:8786."),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from palimpsest.cli import export, suggestions
+from palimpsest.cli.usage import PlainCommand, PlainGroup
 
 if TYPE_CHECKING:
     from palimpsest.session.listing import Listed
@@ -23,6 +24,7 @@ Examples:
 """
 
 app = typer.Typer(
+    cls=PlainGroup,
     rich_markup_mode=None,
     help="List, search, delete and export stored sessions.",
     epilog=EXAMPLES,
@@ -39,12 +41,12 @@ def sessions(context: typer.Context) -> None:
         list_them(all_projects=False, as_json=False)
 
 
-@app.command("list", epilog=EXAMPLES)
+@app.command("list", cls=PlainCommand, epilog=EXAMPLES)
 def list_them(
     all_projects: _All = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List sessions, newest first; broken ones are named with what is wrong."""
+    """List sessions, newest first. Broken ones are named with what is wrong."""
     from palimpsest.cli.sessions_text import as_objects, print_sessions
 
     listed = _listed(all_projects)
@@ -56,12 +58,14 @@ def list_them(
         print_sessions(listed, with_folder=all_projects)
 
 
-@app.command(epilog=EXAMPLES)
+@app.command(cls=PlainCommand, epilog=EXAMPLES)
 def search(
-    text: Annotated[str, typer.Argument(help="Words that stand in a message; case is ignored.")],
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", help="Words that stand in a message; case is ignored.")
+    ],
     all_projects: _All = False,
 ) -> None:
-    """Find messages by their words, in whole histories, summarised parts included."""
+    """Find messages by their words. Whole histories are searched, summarised parts included."""
     from palimpsest.cli.sessions_text import print_matches
 
     if not print_matches(_listed(all_projects), text):
@@ -69,12 +73,14 @@ def search(
         raise typer.Exit(1)
 
 
-@app.command(epilog=EXAMPLES)
+@app.command(cls=PlainCommand, epilog=EXAMPLES)
 def delete(
     session: Annotated[
         str,
         typer.Argument(
-            help="File, or beginning of a session's id.", autocompletion=suggestions.sessions
+            metavar="SESSION",
+            help="Its file, or four characters or more of its id (palimpsest sessions).",
+            autocompletion=suggestions.sessions,
         ),
     ],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
@@ -92,7 +98,12 @@ def delete(
     typer.echo(f"deleted {path.stem}")
 
 
-app.command("export", epilog=export.EXAMPLES)(export.export)
+app.command(
+    "export",
+    cls=PlainCommand,
+    epilog=export.EXAMPLES,
+    short_help="Write every message of a session for other programs.",
+)(export.export)
 
 
 def can_ask() -> bool:

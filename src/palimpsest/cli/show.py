@@ -21,12 +21,14 @@ def show(
     session: Annotated[
         str,
         typer.Argument(
-            help="File, or beginning of a session's id.", autocompletion=suggestions.sessions
+            metavar="SESSION",
+            help="Its file, or four characters or more of its id (palimpsest sessions).",
+            autocompletion=suggestions.sessions,
         ),
     ],
     *,
     turn: Annotated[
-        int | None, typer.Option(min=1, help="One turn in full, by its number.")
+        int | None, typer.Option(min=1, metavar="NUMBER", help="One turn in full, by its number.")
     ] = None,
     receipt: Annotated[
         bool, typer.Option("--receipt", help="The newest compaction's receipt.")

@@ -65,7 +65,7 @@ def start(asked: Asked) -> int:
             raise
         from palimpsest.cli.welcome import first_steps
 
-        reason = "none is set." if unnamed else str(error)
+        reason = "None is set." if unnamed else str(error)
         typer.echo(first_steps(reason), err=asked.prompt is not None, nl=False)
         return error.exit_status
 

@@ -36,12 +36,22 @@ def web(
     *,
     port: Annotated[
         int | None,
-        typer.Option(min=1, max=65_535, help="Port; the first free one from 8420 if not given."),
+        typer.Option(
+            min=1,
+            max=65_535,
+            metavar="PORT",
+            help="Where to listen; the first free port from 8420 on if not given.",
+        ),
     ] = None,
     host: Annotated[
-        str, typer.Option(help="Address to listen on; 0.0.0.0 lets other machines in, too.")
+        str,
+        typer.Option(
+            metavar="ADDRESS", help="Address to listen on; 0.0.0.0 lets other machines in, too."
+        ),
     ] = "127.0.0.1",
-    model: Annotated[str | None, typer.Option(help="Model of new sessions, provider:name.")] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="Model of new sessions, as provider:model.")
+    ] = None,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
     demo: Annotated[
         bool, typer.Option("--demo", help="Show a scripted agent at work; needs no key.")
@@ -61,10 +71,8 @@ def web(
     except ModuleNotFoundError as error:
         raise MissingExtraError("web", "palimpsest-ai[web]") from error
 
-    if model is not None and not demo:
-        from palimpsest.models.resolve import resolve_model
-
-        resolve_model(model)  # what is wrong with it is said here, not in the browser
+    if not demo:
+        _check_model(model)
     require_page()
 
     def ready(link: str) -> None:
@@ -87,9 +95,34 @@ def web(
                 typer.echo(SCRIPTED)
                 ready(f"{link}#{first}")
 
-            asyncio.run(serve(sessions, listening, ready_on_first, unsaved=unsaved, beside=act))
+            def failed(error: BaseException) -> None:
+                typer.echo(f"palimpsest: the demo's agent goes on no further: {error}", err=True)
+
+            asyncio.run(
+                serve(
+                    sessions, listening, ready_on_first, unsaved=unsaved, beside=act, failed=failed
+                )
+            )
     else:
         asyncio.run(serve(_sessions(model), listening, ready, unsaved=unsaved))
+
+
+def _check_model(model: str | None) -> None:
+    """Say here, not only in the browser, what is wrong with the model of new sessions.
+
+    One that was not asked for on the command line ends nothing: stored sessions have their own.
+    """
+    from palimpsest.cli.open import check_default_model
+    from palimpsest.core.errors import UsageError
+    from palimpsest.models.resolve import resolve_model
+
+    if model is not None:
+        resolve_model(model)
+        return
+    try:
+        check_default_model()
+    except UsageError as error:
+        typer.echo(f"palimpsest: no new session can begin yet. {error}", err=True)
 
 
 def _sessions(model: str | None) -> SessionHost:

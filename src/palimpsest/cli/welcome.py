@@ -16,7 +16,7 @@ KEYS: Mapping[str, str] = {
 """A model for each provider whose key may be set already."""
 
 _TEXT = """\
-Palimpsest needs a model to talk to; {reason}
+Palimpsest needs a model to talk to. {reason}
 
 {found}Choose one, and set its key:
   export ANTHROPIC_API_KEY=…

@@ -122,22 +122,28 @@ class NotARecordingError(UsageError):
 
 
 class SeveralSessionsError(UsageError):
-    """A file holds several sessions, and none of them, or one it does not hold, was named."""
+    """A file holds several sessions, and none of them, or one it does not hold, was named.
+
+    Attributes:
+        named: the id that was asked for; None where none was.
+    """
 
     code = "several_sessions"
 
-    def __init__(self, path: str, session_ids: tuple[str, ...]) -> None:
-        super().__init__(path, session_ids)
+    def __init__(self, path: str, session_ids: tuple[str, ...], named: str | None = None) -> None:
+        super().__init__(path, session_ids, named)
         self.path = path
         self.session_ids = session_ids
+        self.named = named
 
     def __str__(self) -> str:
-        count = len(self.session_ids)
+        held = count(len(self.session_ids), "session")
+        if self.named is not None:
+            held = f"no session {self.named!r}, but {held}"
         shown = ", ".join(self.session_ids[:5])
-        more = count - 5
+        more = len(self.session_ids) - 5
         return (
-            f"{self.path} holds {count} session{'' if count == 1 else 's'}; "
-            "name one with --session: "
+            f"{self.path} holds {held}; name one with --session: "
             f"{shown}{f' and {more} more' if more > 0 else ''}."
         )
 
@@ -176,20 +182,31 @@ class UnknownModelError(UsageError):
     """No provider is known by that name, or the name is not of the form ``provider:model``.
 
     An empty name means that none was given.
+
+    Attributes:
+        suggestion: a name that is close; empty without one.
+        source: the variable or file that the name stands in; empty where the caller gave it.
     """
 
     code = "unknown_model"
 
-    def __init__(self, name: str, suggestion: str = "") -> None:
-        super().__init__(name, suggestion)
+    def __init__(self, name: str, suggestion: str = "", source: str = "") -> None:
+        super().__init__(name, suggestion, source)
         self.name = name
         self.suggestion = suggestion
+        self.source = source
 
     def __str__(self) -> str:
         if not self.name:
             return "No model is set; name one as provider:model, or set PALIMPSEST_MODEL."
-        hint = f"did you mean {self.suggestion!r}?" if self.suggestion else "write provider:model."
-        return f"There is no model {self.name!r}; {hint}"
+        provider, _, model = self.name.partition(":")
+        hint = "write provider:model, as openai:gpt-5."
+        if self.suggestion:
+            hint = f"did you mean {self.suggestion!r}?"
+        elif provider and model:
+            hint = f"no provider is called {provider!r}."
+        told = f"There is no model {self.name!r}"
+        return f"{told}, as {self.source} says; {hint}" if self.source else f"{told}; {hint}"
 
 
 class MissingKeyError(UsageError):
@@ -275,7 +292,10 @@ class SessionNotFoundError(UsageError):
         self.path = path
 
     def __str__(self) -> str:
-        return f"There is no session {self.path}."
+        return (
+            f"There is no session {self.path}; name a file, or four characters or more of an id "
+            "that palimpsest sessions list --all shows."
+        )
 
 
 class NoSessionYetError(SessionNotFoundError):
@@ -284,7 +304,7 @@ class NoSessionYetError(SessionNotFoundError):
     code = "no_session_yet"
 
     def __str__(self) -> str:
-        return f"There is no session of {self.path} yet."
+        return f"There is no session of {self.path} yet; palimpsest, without a name, begins one."
 
 
 class AmbiguousSessionError(UsageError):
@@ -600,12 +620,26 @@ class McpServerError(FailureError):
 
 
 class WorkerLostError(FailureError):
-    """A process that shared the work ended by itself; its share was not done."""
+    """A process that shared the work ended by itself; its share was not done.
+
+    Attributes:
+        place: whose process, as ``the scheduler tcp://host:8786``.
+        item: the work whose result is the first that is missing, such as a file; or empty.
+    """
 
     code = "worker_lost"
 
+    def __init__(self, place: str, item: str = "") -> None:
+        super().__init__(place, item)
+        self.place = place
+        self.item = item
+
     def __str__(self) -> str:
-        return "A process ended by itself, perhaps for lack of memory. Fewer jobs need less of it."
+        over = f" before {self.item} was done" if self.item else ""
+        return (
+            f"A process of {self.place} ended by itself{over}, perhaps for lack of memory. "
+            "Fewer jobs need less of it."
+        )
 
 
 class SaveFailedError(FailureError):

@@ -21,6 +21,24 @@ def encodable(value: _T) -> _T:
     return cast("_T", _encodable(value))
 
 
+class Pieces:
+    """Joins what arrives in pieces, so that no piece that is passed on ends in half a character."""
+
+    def __init__(self) -> None:
+        self._half = ""
+
+    def add(self, piece: str) -> str:
+        """Give what can be passed on; a first half at its end waits for the next piece."""
+        text = self._half + piece
+        self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        return _encodable_text(text[:-1] if self._half else text)
+
+    def rest(self) -> str:
+        """Give what waits when nothing more comes; of half a character U+FFFD."""
+        half, self._half = self._half, ""
+        return _encodable_text(half)
+
+
 def _encodable(value: object) -> object:
     """Go through texts, lists, mappings and dataclasses; what is unchanged is not copied."""
     match value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
+from functools import partial
 from typing import Protocol, TypeVar, cast
 
 from distributed import CancelledError, Client, KilledWorker
@@ -33,6 +34,13 @@ class _Client(Protocol):
 _connect = cast("Callable[..., _Client]", Client)
 
 
+def _taken(future: _Future[list[Result]], address: str) -> list[Result]:
+    try:
+        return future.result()
+    except (KilledWorker, CancelledError) as error:
+        raise WorkerLostError(f"the scheduler {address}") from error
+
+
 @contextmanager
 def cluster(
     work: Callable[[Item], Iterable[Result]], address: str
@@ -54,11 +62,9 @@ def cluster(
 
     def submit(item: Item) -> Callable[[], list[Result]]:
         future: _Future[list[Result]] = client.submit(all_results, work, item, pure=False)
-        return future.result
+        return partial(_taken, future, address)
 
     try:
         yield submit
-    except (KilledWorker, CancelledError) as error:
-        raise WorkerLostError from error
     finally:
         client.close()

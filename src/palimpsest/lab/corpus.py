@@ -18,7 +18,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from palimpsest._version import __version__
-from palimpsest.core.errors import NotARecordingError, UnwritableOutputError
+from palimpsest.core.errors import NotARecordingError, UnwritableOutputError, WorkerLostError
 from palimpsest.lab.parts import (
     CoveredFile,
     MadeWith,
@@ -97,6 +97,8 @@ def replay_corpus(
                     if item.found.named:
                         raise
                     on_skipped(error)
+                except WorkerLostError as error:
+                    raise WorkerLostError(error.place, str(item.found.path)) from error
                 else:
                     writer.add(item, sessions)
                     yield from sessions

@@ -8,15 +8,18 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from typing import TypeVar
+from functools import partial
+from typing import NoReturn, TypeVar
 
 from palimpsest.core.errors import WorkerLostError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+_PLACE = "this machine"
 
 
 @contextmanager
@@ -37,13 +40,15 @@ def processes(
     )
 
     def submit(item: Item) -> Callable[[], list[Result]]:
-        with _interrupts_held():  # it may start a process
-            return executor.submit(all_results, work, item).result
+        try:
+            with _interrupts_held():  # it may start a process
+                future = executor.submit(all_results, work, item)
+        except BrokenProcessPool:
+            return _lost  # told in its turn: results before it are missing, too
+        return partial(_taken, future)
 
     try:
         yield submit
-    except BrokenProcessPool as error:
-        raise WorkerLostError from error
     except BaseException:
         # Whoever stops does not wait for what has been begun.
         for child in multiprocessing.active_children():
@@ -52,6 +57,17 @@ def processes(
         raise
     finally:
         executor.shutdown(cancel_futures=True)
+
+
+def _taken(future: Future[list[Result]]) -> list[Result]:
+    try:
+        return future.result()
+    except BrokenProcessPool as error:
+        raise WorkerLostError(_PLACE) from error
+
+
+def _lost() -> NoReturn:
+    raise WorkerLostError(_PLACE)
 
 
 def all_results(work: Callable[[Item], Iterable[Result]], item: Item) -> list[Result]:

@@ -127,6 +127,7 @@ class Report:
             headline=headline(self._totals, whole),
             sections=self._read_sections(),
             unfolded=len(self._rows) <= OPEN_SESSIONS,
+            first=max(self._rows, key=_has_to_show, default=None),
             version=__version__,
             style=_asset("report.css"),
             script=_asset("report.js"),
@@ -155,6 +156,10 @@ def _row(number: int, session: SessionReplay) -> _Row:
         compactions=palimpsest.compactions,
         over_window=everything.over_window,
     )
+
+
+def _has_to_show(row: _Row) -> tuple[int, int, int]:
+    return row.compactions, row.over_window, row.requests
 
 
 def _compactions(traces: Iterable[PolicyTrace]) -> Iterator[_Compaction]:

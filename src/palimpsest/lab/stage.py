@@ -22,6 +22,9 @@ LEFT_TO_THE_PERSON = 4
 
 TITLE = "Ten days of the till (scripted: whatever you type, its next task runs)"
 
+HOME_VARIABLE = "PALIMPSEST_HOME"
+"""Names the data directory."""
+
 _ENCORES = 200
 _END = Reply(
     text=(
@@ -30,6 +33,20 @@ _END = Reply(
         "the full history."
     )
 )
+
+
+@contextmanager
+def _home_at(folder: Path) -> Generator[None]:
+    """Let sessions be kept in a folder, for as long as the stage stands."""
+    before = os.environ.get(HOME_VARIABLE)
+    os.environ[HOME_VARIABLE] = str(folder)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[HOME_VARIABLE]
+        else:
+            os.environ[HOME_VARIABLE] = before
 
 
 @contextmanager
@@ -45,10 +62,12 @@ def stage() -> Generator[tuple[SessionHost, str, Callable[[], Awaitable[None]]]]
         model = story_model(story, window=WINDOW, encores=[_END] * _ENCORES)
         return await open_story(model, manager)
 
-    with TemporaryDirectory(prefix="palimpsest-demo-", ignore_cleanup_errors=True) as scratch:
+    with (
+        TemporaryDirectory(prefix="palimpsest-demo-", ignore_cleanup_errors=True) as scratch,
+        _home_at(Path(scratch) / "data"),
+    ):
         project = Path(scratch) / "till"
         story.write_project(project)
-        os.environ["PALIMPSEST_HOME"] = str(Path(scratch) / "data")
         host = SessionHost(open_session, project)
         first = SessionManager.draft(project)
         assert first.path is not None, "a draft has its place among the project's files"

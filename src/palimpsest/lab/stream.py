@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
-from palimpsest.core.errors import NotARecordingError
+from palimpsest.core.errors import NotARecordingError, WorkerLostError
 from palimpsest.lab.places import Here, Place, run_at
 from palimpsest.lab.replay import ReplaySettings, replay
 from palimpsest.lab.results import SessionReplay
@@ -66,6 +66,8 @@ def replay_files(
                 if found.named:
                     raise
                 on_skipped(error)
+            except WorkerLostError as error:
+                raise WorkerLostError(error.place, str(found.path)) from error
             on_file(found)
 
 

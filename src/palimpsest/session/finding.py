@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from palimpsest.core.errors import AmbiguousSessionError, SaveFailedError, SessionNotFoundError
+from palimpsest.core.errors import (
+    AmbiguousSessionError,
+    SaveFailedError,
+    SessionNotFoundError,
+    UnsupportedSessionError,
+)
+from palimpsest.session.doctor import examine
 from palimpsest.session.jsonl_file import os_reason
 from palimpsest.session.listing import Listed, list_sessions, newest_first
 from palimpsest.session.lock import SessionLock
@@ -61,17 +67,29 @@ def find_session(name: str, cwd: Path) -> Path:
     raise SessionNotFoundError(name)
 
 
+def _require_session(path: Path, files: Files) -> None:
+    """Let a slip of a name remove no other file; what stands among our own may be broken."""
+    if path.parent in project_directories():
+        return
+    for finding in examine(path, files=files).findings:
+        if finding.code == UnsupportedSessionError.code:
+            raise UnsupportedSessionError(str(path), finding.line, finding.text)
+
+
 def delete_session(path: Path, *, files: Files | None = None) -> None:
     """Remove a session file for good, with what was torn off it.
 
     Raises:
         SessionNotFoundError: there is no such file.
+        UnsupportedSessionError: it stands outside the data directory and is no session file; it
+            stays.
         SessionLockedError: somebody works on it; it stays.
         SaveFailedError: the operating system refused.
     """
     files = files or Files()
     if not path.is_file():
         raise SessionNotFoundError(str(path))
+    _require_session(path, files)
     try:
         lock = SessionLock(path)
         try:

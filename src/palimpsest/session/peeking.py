@@ -72,7 +72,7 @@ def peek(path: Path, *, before: int | None, limit: int) -> Page | None:
                 total=layout.message_count,
                 state=fold_records(stored.record for stored in layout.records),
             )
-        except (MalformedError, KeyError):
+        except (MalformedError, KeyError):  # a restore may name a checkpoint that is not there
             return None
 
 

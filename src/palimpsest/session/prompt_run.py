@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import AsyncIterator, Callable, Iterable
-from typing import cast
+from typing import Literal, cast
 
 from pydantic_ai import Agent, AgentRun
 from pydantic_ai.capabilities import ProcessHistory
@@ -38,7 +38,7 @@ from pydantic_ai.usage import UsageLimits
 from pydantic_graph import End
 
 from palimpsest.core.view import REPAIR_TEXT
-from palimpsest.formats.encodable import encodable
+from palimpsest.formats.encodable import Pieces, encodable
 from palimpsest.formats.prompts import mark, mark_truncated
 from palimpsest.formats.pydantic_ai import tool_return_text
 from palimpsest.models.overflow import silent_overflow
@@ -196,6 +196,10 @@ class PromptRun:
     async def _follow_reply(self, stream: AgentStream[None, str]) -> None:
         index = len(self._timeline.history)
         started = False
+        arriving: dict[Literal["text", "thinking"], Pieces] = {
+            "text": Pieces(),
+            "thinking": Pieces(),
+        }
         try:
             async for event in stream:
                 if not started:
@@ -203,10 +207,13 @@ class PromptRun:
                     self._emit(MessageStart(index=index, role="assistant"))
                     started = True
                 update = _update(index, event)
-                if update is not None:
-                    self._emit(update)
+                if update is not None and (delta := arriving[update.channel].add(update.delta)):
+                    self._emit(dataclasses.replace(update, delta=delta))
         finally:
             if started:
+                for channel, pieces in arriving.items():
+                    if rest := pieces.rest():
+                        self._emit(MessageUpdate(index=index, channel=channel, delta=rest))
                 response = stream.response
                 self._emit(
                     MessageEnd(

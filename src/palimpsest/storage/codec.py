@@ -24,6 +24,8 @@ from palimpsest.storage.totals import NOTHING_COUNTED, Counted, read_counted
 
 FORMAT = "palimpsest-session"
 VERSION = 2
+NO_SESSION = "it is no session file"
+"""What is said of a file that holds nothing of a session."""
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TEXTS = ("cwd", "model", "permission_preset", "title")
@@ -111,8 +113,10 @@ def check_format(value: JsonObject) -> None:
     Raises:
         UnsupportedError: naming what the line says.
     """
-    if value.get("format") != FORMAT:
-        raise UnsupportedError(f"the format is {value.get('format')!r}, not {FORMAT!r}")
+    if "format" not in value:
+        raise UnsupportedError(NO_SESSION)
+    if value["format"] != FORMAT:
+        raise UnsupportedError(f"{NO_SESSION}: the format is {value['format']!r}, not {FORMAT!r}")
     version = value.get("version")
     if isinstance(version, bool) or version != VERSION:
         raise UnsupportedError(f"version {version!r} is not supported, only {VERSION}")

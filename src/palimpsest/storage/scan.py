@@ -27,7 +27,14 @@ from palimpsest.core.outline import MessageOutline, Outline
 from palimpsest.core.record_checks import check_records
 from palimpsest.core.records import Checkpoint
 from palimpsest.formats.pydantic_ai import outline
-from palimpsest.storage.codec import Chunk, read_chunks, read_header, read_header_records
+from palimpsest.storage.codec import (
+    FORMAT,
+    NO_SESSION,
+    Chunk,
+    read_chunks,
+    read_header,
+    read_header_records,
+)
 from palimpsest.storage.covers import PrefixHash, changed_originals
 from palimpsest.storage.framing import (
     COMMIT_PREFIX,
@@ -115,7 +122,8 @@ def scan(source: Source, path: str) -> Scan:
     for number, text in enumerate(source.lines(len(line), source.size), 2):
         if text.endswith(b"\n"):
             grouping.add(number, text)
-    counted = _what_counts(grouping.finish(), sealed)
+    items = grouping.finish()
+    counted = _what_counts(items, sealed)
     found.layout.stop = max([len(line), *(item.stop for item in counted)])
     _lay_out(counted, path, found)
     if not any(isinstance(error, UnsupportedSessionError) for error in found.problems):
@@ -125,8 +133,20 @@ def scan(source: Source, path: str) -> Scan:
         elif chunks is not None:
             _check_seal(line, chunks, source, path, found)
         _check_messages(source, path, found)
+    if _is_foreign(line, items, found):
+        found.problems[:] = [UnsupportedSessionError(path, 1, NO_SESSION)]
     found.problems.sort(key=lambda error: error.line)
     return found
+
+
+def _is_foreign(line: bytes, items: Sequence[_Item], found: Scan) -> bool:
+    """Whether nothing of the file is of a session: neither line 1 nor any other line."""
+    if found.layout.header is not UNREADABLE or FORMAT.encode() in line:
+        return False
+    unread = {error.line for error in found.problems if isinstance(error, BrokenMessageError)}
+    return unread.issuperset(found.message_lines) and not any(
+        isinstance(item, _Sealed) for item in items
+    )
 
 
 def _read_first_line(line: bytes, path: str, found: Scan) -> list[Chunk] | None:

@@ -41,14 +41,15 @@ def _title(listed: Listed) -> str:
     if listed.kind == "broken":
         return ""
     try:
-        return listed.header.title or _first_words(listed.path)
+        return listed.header.title or _first_words(listed.path, listed.message_count)
     except (SessionNotFoundError, OSError):  # it was deleted meanwhile
         return ""
 
 
 @lru_cache(maxsize=1_000)
-def _first_words(path: Path) -> str:
-    """Give the beginning of a session's first prompt, which never changes."""
+def _first_words(path: Path, message_count: int) -> str:
+    """Give the beginning of a session's first prompt; it never changes, but may be yet to come."""
+    del message_count
     return " ".join(first_words(path)[:MOST_TITLE_CHARACTERS].split())
 
 

@@ -33,6 +33,12 @@ class PortTakenError(WebError):
     code = "port_taken"
 
 
+class CannotListenError(WebError):
+    """The operating system does not let this process listen there."""
+
+    code = "cannot_listen"
+
+
 def listen(host: str, port: int | None) -> socket.socket:
     """Bind a socket.
 
@@ -42,7 +48,7 @@ def listen(host: str, port: int | None) -> socket.socket:
 
     Raises:
         PortTakenError: the port is in use, or none of those tried is free.
-        OSError: the host cannot be listened on.
+        CannotListenError: the host is none of this machine, or the port is not for everybody.
     """
     ports = range(DEFAULT_PORT, DEFAULT_PORT + PORTS_TRIED) if port is None else [port]
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -51,7 +57,11 @@ def listen(host: str, port: int | None) -> socket.socket:
             return socket.create_server((host, candidate), family=family)
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
-                raise
+                reason = (error.strerror or str(error)).partition(" (while")[0]
+                raise CannotListenError(
+                    f"Cannot listen on {host}, port {candidate}: {reason}; name an address of this "
+                    "machine with --host, or another port with --port."
+                ) from error
     tried = f"{ports[0]}" if port is not None else f"{ports[0]} to {ports[-1]}"
     raise PortTakenError(f"Port {tried} of {host} is in use; name a free one with --port.")
 
@@ -101,6 +111,7 @@ async def serve(
     *,
     unsaved: Callable[[PalimpsestError], None] = lambda _: None,
     beside: Callable[[], Awaitable[None]] | None = None,
+    failed: Callable[[BaseException], None] = lambda _: None,
 ) -> None:
     """Serve until SIGTERM, SIGINT or cancelled; then runs are aborted and saved, streams end.
 
@@ -109,7 +120,9 @@ async def serve(
         listening: from ``listen``; closed at the end.
         ready: called once with the link that opens the page.
         unsaved: called at the end for each session that could not be saved.
-        beside: runs meanwhile, and no longer than the server.
+        beside: runs meanwhile, and no longer than the server; an error that ends it is told by
+            ``failed``, and the server goes on.
+        failed: see ``beside``.
     """
     name, port = listening.getsockname()[:2]
     access = Access()
@@ -121,6 +134,15 @@ async def serve(
     server = _Server(config, app.state.rooms, unsaved)
     serving = asyncio.ensure_future(server.serve(sockets=[listening]))
     acting = None if beside is None else asyncio.ensure_future(beside())
+
+    def on_acted(task: asyncio.Future[None]) -> None:
+        # What the end of the server does to it, or somebody's Stop, is no failure.
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not server.should_exit:
+            failed(error)
+
+    if acting is not None:
+        acting.add_done_callback(on_acted)
     with listening:
         try:
             await asyncio.shield(serving)

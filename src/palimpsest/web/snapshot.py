@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from palimpsest.session.agent_session import AgentSession
 from palimpsest.web.live import NOTHING_LIVE, Live
-from palimpsest.web.wire import Snapshot
+from palimpsest.web.wire import ContextMeter, Snapshot
 
 
 def snapshot(session: AgentSession, live: Live = NOTHING_LIVE) -> Snapshot:
@@ -23,7 +23,7 @@ def snapshot(session: AgentSession, live: Live = NOTHING_LIVE) -> Snapshot:
         error=state.error,
         has_pending_save=state.has_pending_save,
         read_only=state.read_only,
-        context_budget=state.context_budget,
+        context_budget=ContextMeter.of(state.context_budget),
         compaction_available=state.compaction_available,
         compaction_unavailable_because=state.compaction_unavailable_because,
         compaction_started_at=None if compaction is None else compaction.started_at,

@@ -17,6 +17,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
+from palimpsest.core.budget import Budget, Measure
 from palimpsest.core.receipt import Receipt
 from palimpsest.core.records import Checkpoint
 from palimpsest.formats.encodable import encodable
@@ -61,6 +62,36 @@ class Problem(Answer):
 # --- answers -------------------------------------------------------------------------------------
 
 
+class ContextMeter(Answer):
+    """How full the window is, and every limit that a page draws; tokens throughout.
+
+    ``inputLimit`` is the largest request that fits, ``pressuredAt`` the smallest that is compacted,
+    ``safety`` what is held back for estimates that are a little off.
+    """
+
+    budget: Budget
+    size: Measure
+    window_source: str
+    calibrated: bool
+    safety: int
+    input_limit: int
+    pressured_at: int
+
+    @classmethod
+    def of(cls, state: BudgetState) -> Self:
+        """Read the limits off a session's budget."""
+        budget = state.budget
+        return cls(
+            budget=budget,
+            size=state.size,
+            window_source=state.window_source,
+            calibrated=state.calibrated,
+            safety=budget.safety,
+            input_limit=budget.input_limit,
+            pressured_at=budget.pressured_at,
+        )
+
+
 class Snapshot(Answer):
     """A session at this moment; ``compactionStartedAt`` is milliseconds since the epoch."""
 
@@ -75,7 +106,7 @@ class Snapshot(Answer):
     error: str
     has_pending_save: bool
     read_only: bool
-    context_budget: BudgetState
+    context_budget: ContextMeter
     compaction_available: bool
     compaction_unavailable_because: str
     compaction_started_at: int | None

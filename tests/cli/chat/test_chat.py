@@ -149,7 +149,7 @@ async def test_every_command_that_reads(home: Path) -> None:
             ("/permissions all", "permission_preset must be"),
             ("/permissions read-only", "From the next prompt on: read-only."),
             ("/resume", "This project has no session yet."),
-            ("/resume 12345", "There is no session 12345."),
+            ("/resume 12345", "There is no session 12345;"),
             ("/compcat", "did you mean /compact?"),
             ("/help", "Ctrl+D"),
         ):

@@ -43,14 +43,16 @@ export function Composer({ snapshot, onCreate }: Props) {
   }, [text]);
 
   const post = useCallback(
-    async ({ requestId, text, images, skills }: Waiting) => {
+    async ({ requestId, text, images, skills }: Waiting, waits = false) => {
       const path = { session_id: snapshot.id };
       const body = { requestId, text, images, skills };
-      return run(() => taken(ask(api.POST("/api/sessions/{session_id}/prompt", { params: { path }, body }))));
+      const answer = () => ask(api.POST("/api/sessions/{session_id}/prompt", { params: { path }, body }));
+      return run(() => taken(answer(), waits));
     },
     [run, snapshot.id],
   );
-  const { queue, add, remove, send } = useQueue(snapshot, post);
+  const postWaiting = useCallback((waiting: Waiting) => post(waiting, true), [post]);
+  const { queue, add, remove, send } = useQueue(snapshot, postWaiting);
 
   const known = useSkills(snapshot.id);
   const skills = offeredSkills(text, known);
@@ -263,11 +265,14 @@ export function Composer({ snapshot, onCreate }: Props) {
 }
 
 /** Whether a prompt stands in the history; one that could not be saved does, and the header says so. */
-async function taken(answer: Promise<unknown>): Promise<true> {
+async function taken(answer: Promise<unknown>, waits: boolean): Promise<boolean> {
   try {
     await answer;
   } catch (error) {
-    if (!(error instanceof ApiError && error.code === "save_failed")) throw error;
+    const code = error instanceof ApiError ? error.code : "";
+    // Somebody else was quicker: what waits goes on waiting, and stands there to be seen.
+    if (waits && code === "session_busy") return false;
+    if (code !== "save_failed") throw error;
   }
   return true;
 }

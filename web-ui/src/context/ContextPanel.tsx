@@ -2,7 +2,7 @@ import { useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, ask } from "../api/client";
 import type { Breakdown, Snapshot } from "../api/types";
-import { dollars, safety, tokens } from "../numbers";
+import { dollars, tokens } from "../numbers";
 import { percent, pressure, Ring } from "./Ring";
 import { StackedBar } from "./StackedBar";
 import { UsageChart } from "./UsageChart";
@@ -29,7 +29,7 @@ export function ContextPanel({ snapshot }: { snapshot: Snapshot }) {
         </p>
         <p className="pale">{useSource(state.windowSource)}</p>
       </div>
-      {breakdown ? <StackedBar breakdown={breakdown} reserve={reservedOutput} safety={safety(size)} /> : null}
+      {breakdown ? <StackedBar breakdown={breakdown} reserve={reservedOutput} safety={state.safety} /> : null}
       <UsageChart snapshot={snapshot} />
       <h2>{t("totals.title")}</h2>
       <dl>

@@ -4,19 +4,17 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { api, ask } from "../api/client";
 import type { Snapshot, Usage } from "../api/types";
-import { dollars, safety, tokens } from "../numbers";
+import { dollars, tokens } from "../numbers";
 
 const WIDTH = 268;
 const HEIGHT = 150;
-const TRIGGER = 0.9;
 
 /** Context and cost over requests, with lines at the trigger and the limit and marks at compactions. */
 export function UsageChart({ snapshot }: { snapshot: Snapshot }) {
   const { t } = useTranslation();
   const place = useRef<HTMLDivElement>(null);
   const usage = useUsage(snapshot);
-  const { window: size, reservedOutput } = snapshot.contextBudget.budget;
-  const limit = Math.max(0, size - reservedOutput - safety(size));
+  const { inputLimit: limit, pressuredAt: trigger } = snapshot.contextBudget;
   const isPriced = usage?.requests.some((request) => request.costUsd > 0) ?? false;
 
   useEffect(() => {
@@ -44,13 +42,13 @@ export function UsageChart({ snapshot }: { snapshot: Snapshot }) {
           { stroke: colour("--accent"), width: 2 },
           { show: isPriced, stroke: colour("--pale-ink"), width: 1, dash: [4, 3], scale: "cost" },
         ],
-        hooks: { draw: [(drawn) => lines(drawn, [TRIGGER * limit, limit], marks, colour)] },
+        hooks: { draw: [(drawn) => lines(drawn, [trigger, limit], marks, colour)] },
       },
       [at, requests.map((request) => request.inputTokens), requests.map((request) => request.costUsd)],
       place.current,
     );
     return () => chart.destroy();
-  }, [usage, limit, isPriced]);
+  }, [usage, trigger, limit, isPriced]);
 
   if (!usage || usage.requests.length < 2) return null;
   const most = Math.max(...usage.requests.map((request) => request.inputTokens));

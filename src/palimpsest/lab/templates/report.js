@@ -170,7 +170,8 @@
     new Chart(session.querySelector(".chart"));
   }
   const links = [...document.querySelectorAll('a[href^="#session-"]')];
-  const picks = links.length > 0 && !("unfold" in document.getElementById("all").dataset);
+  const { unfold, first } = document.getElementById("all").dataset;
+  const picks = links.length > 0 && unfold === undefined;
 
   /** Of many sessions only the chosen one is shown; the list above is the way to the others. */
   function choose(session, moves) {
@@ -190,7 +191,7 @@
     if (!picks) session.open = true;
     mount(session);
   }
-  if (picks) choose(sessions[0], false);
+  if (picks) choose(document.getElementById(first), false);
   addEventListener("hashchange", reveal);
   document.addEventListener("click", (event) => {
     const link = event.target.closest('a[href^="#session-"]');
