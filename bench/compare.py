@@ -25,7 +25,7 @@ from peers.measure import MOST_MEASUREMENT_S, MOST_SESSION_S
 
 HERE = Path(__file__).parent
 FEW, MANY = 2_000, 20_000
-GAVE_UP = "gave up"
+NO_RESULT = {"too_long": "too long", "failed": "error"}
 COLUMNS = tuple((count, usage) for count in (FEW, MANY) for usage in (True, False))
 
 
@@ -95,11 +95,13 @@ class Results:
         ]
         return sum(spent) / len(spent) if spent else None
 
-    def gave_up(self, what: str, messages: int, *, usage: bool) -> bool:
-        """Whether a measurement did not end in its time."""
-        return any(
-            one["what"] == what and one["usage"] is usage for one in self.of("too_long", messages)
-        )
+    def no_result(self, what: str, messages: int, *, usage: bool) -> str:
+        """Why measurements gave no figure; empty where nothing kept them from it."""
+        for kind, words in NO_RESULT.items():
+            for one in self.of(kind, messages):
+                if one["what"] == what and one["usage"] is usage:
+                    return words
+        return ""
 
     def total(self, key: str) -> int:
         return sum(one[key] for one in self.of("session"))
@@ -125,8 +127,8 @@ def measured(peer: Peer) -> Results:
         text=True,
         check=False,
     )
-    if done.returncode:
-        print(f"{peer.title}: {done.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
+    if done.stderr:
+        print(f"{peer.title}: {done.stderr.strip()}", file=sys.stderr)
     lines = (json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"'))
     return Results(peer, tuple(lines))
 
@@ -150,10 +152,10 @@ def number(value: float | None, unit: str = "") -> str:
     return f"{value:,.{min(digits, 3)}f}{unit}"
 
 
-def cell(value: float | None, unit: str = "", *, over: float | None = 1.0, gave_up: bool) -> str:
-    """A figure, or its ratio to another; in words where it took too long to be measured."""
-    if gave_up and value is None:
-        return GAVE_UP
+def cell(value: float | None, unit: str = "", *, over: float | None = 1.0, without: str) -> str:
+    """A figure, or its ratio to another; ``without`` it, some words."""
+    if without and value is None:
+        return without
     return number(None if value is None or not over else value / over, unit)
 
 
@@ -169,7 +171,7 @@ def ratios(results: list[Results]) -> str:
                     one.warm_ms(count, usage=usage),
                     " ×",
                     over=ours.warm_ms(count, usage=usage),
-                    gave_up=one.gave_up("warm", count, usage=usage),
+                    without=one.no_result("warm", count, usage=usage),
                 )
                 for count, usage in COLUMNS
             ),
@@ -178,7 +180,7 @@ def ratios(results: list[Results]) -> str:
                     one.cpu_s(usage=usage),
                     " ×",
                     over=ours.cpu_s(usage=usage),
-                    gave_up=one.gave_up("session", FEW, usage=usage),
+                    without=one.no_result("session", FEW, usage=usage),
                 )
                 for usage in (True, False)
             ),
@@ -237,7 +239,7 @@ def times(results: list[Results]) -> str:
             *(
                 cell(
                     one.warm_ms(count, usage=usage),
-                    gave_up=one.gave_up("warm", count, usage=usage),
+                    without=one.no_result("warm", count, usage=usage),
                 )
                 for count, usage in COLUMNS
             ),
@@ -245,7 +247,7 @@ def times(results: list[Results]) -> str:
             number(one.first_s(FEW)),
             number(one.first_s(MANY)),
             *(
-                cell(one.cpu_s(usage=usage), gave_up=one.gave_up("session", FEW, usage=usage))
+                cell(one.cpu_s(usage=usage), without=one.no_result("session", FEW, usage=usage))
                 for usage in (True, False)
             ),
         ]
@@ -278,9 +280,10 @@ def report(results: list[Results], seconds: float) -> str:
             work(results),
             "### Times",
             times(results),
-            f"“{GAVE_UP}” stands where no measurement of that kind ended within "
-            f"{MOST_MEASUREMENT_S:.0f} seconds. Sessions that were stopped had used up "
-            f"{MOST_SESSION_S:.0f} seconds of processor time.",
+            f"“{NO_RESULT['too_long']}” stands where no measurement of that kind ended within "
+            f"{MOST_MEASUREMENT_S:.0f} seconds, “{NO_RESULT['failed']}” where the library raised "
+            f"one. Sessions that were stopped had used up {MOST_SESSION_S:.0f} seconds of "
+            "processor time.",
             f"Measured in {seconds / 60:.0f} minutes on {machine}: {versions}.",
         )
     )
@@ -289,7 +292,8 @@ def report(results: list[Results], seconds: float) -> str:
 def main() -> None:
     started = time.monotonic()
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        results = list(threads.map(measured, filter(version_of, PEERS)))
+        # The slowest stand last; begun last they would leave a core without work.
+        results = [*threads.map(measured, filter(version_of, reversed(PEERS)))][::-1]
     print(report(results, time.monotonic() - started))
 
 

@@ -15,6 +15,7 @@ import time
 import warnings
 from collections.abc import Callable, Coroutine
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from importlib import import_module
 from typing import Literal
 
@@ -84,14 +85,14 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
-class TooLong:
-    """A measurement that was given up."""
+class NoResult:
+    """A measurement that took too long, or in which the library raised an error."""
 
     messages: int
     turns: int
     usage: bool
     what: str
-    kind: Literal["too_long"] = "too_long"
+    kind: Literal["too_long", "failed"]
 
 
 async def warm(make: MakeLibrary, shape: Shape) -> Warm:
@@ -192,13 +193,18 @@ def measured(
     make: MakeLibrary,
     shape: Shape,
 ) -> None:
-    """Print one result, or that it would take too long."""
-    signal.setitimer(signal.ITIMER_REAL, MOST_MEASUREMENT_S)
-    result: Warm | Session | TooLong
+    """Print one result, or that there is none."""
+    # Again each second: a task that a library does not wait for may swallow the first.
+    signal.setitimer(signal.ITIMER_REAL, MOST_MEASUREMENT_S, 1.0)
+    none = partial(NoResult, shape.messages, shape.turns, shape.usage, measure.__name__)
+    result: Warm | Session | NoResult
     try:
         result = asyncio.run(measure(make, shape))
     except TimeUp:
-        result = TooLong(shape.messages, shape.turns, shape.usage, measure.__name__)
+        result = none("too_long")
+    except Exception as error:  # whatever a library raises is its result
+        print(f"{shape}: {error}", file=sys.stderr)
+        result = none("failed")
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         gc.unfreeze()

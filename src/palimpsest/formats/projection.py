@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from typing import Any, assert_never, cast
+from typing import Any, TypeAlias, assert_never, cast
 
 from pydantic_ai.messages import (
     ModelMessage,
@@ -64,24 +64,35 @@ class Projection:
         """
         settled = view.settled_rows()
         if settled is not self._rows:
-            self._rows, self._count, self._shown = settled, 0, _Shown()
+            self._rows, self._count = settled, 0
+            self._shown = _Shown(known=self._shown.sendable)
         for row in settled[self._count :]:
             self._shown.add(history, row)
         self._count = len(settled)
-        shown = _Shown(list(self._shown.messages), self._shown.repairs)
+        self._shown.known = {}  # what is shown no longer is not held
+        shown = _Shown(list(self._shown.messages), self._shown.repairs, known=self._shown.sendable)
         for row in view.newest_rows():
             shown.add(history, row)
         return shown.messages
 
 
+_Sendable: TypeAlias = dict[int, tuple[ModelMessage, ModelMessage]]
+"""Messages and what ``encodable`` makes of them, by the identity of the first."""
+
+
 @dataclasses.dataclass(slots=True)
 class _Shown:
-    """Messages that rows add up to, and stand-in results for the message that comes next."""
+    """Messages that rows add up to, and stand-in results for the message that comes next.
+
+    What an earlier view showed is ``known``: looking through every text is most of the work.
+    """
 
     messages: list[ModelMessage] = dataclasses.field(default_factory=list[ModelMessage])
     repairs: list[ToolReturnPart[str]] = dataclasses.field(
         default_factory=list[ToolReturnPart[str]]
     )
+    known: _Sendable = dataclasses.field(default_factory=_Sendable)
+    sendable: _Sendable = dataclasses.field(default_factory=_Sendable)
 
     def add(self, history: Sequence[ModelMessage], row: Row) -> None:
         if isinstance(row, RepairRow):
@@ -94,7 +105,12 @@ class _Shown:
             self.messages.append(ModelRequest(parts=self.repairs, timestamp=EPOCH))
         self.repairs = []
         if message.parts:
-            self.messages.append(encodable(message))
+            self.messages.append(self._encodable(message))
+
+    def _encodable(self, message: ModelMessage) -> ModelMessage:
+        found = self.known.get(id(message)) or (message, encodable(message))
+        self.sendable[id(message)] = found
+        return found[1]
 
 
 def summary_message(summary: str) -> ModelRequest:
