@@ -127,9 +127,12 @@ def measured(peer: Peer) -> Results:
         text=True,
         check=False,
     )
-    if done.stderr:
-        print(f"{peer.title}: {done.stderr.strip()}", file=sys.stderr)
-    lines = (json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"'))
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"')]
+    reasons = [line["reason"] for line in lines if line["kind"] == "failed"]
+    if done.returncode:
+        reasons += done.stderr.strip().splitlines()[-1:]
+    for reason in reasons:
+        print(f"{peer.title}: {reason}", file=sys.stderr)
     return Results(peer, tuple(lines))
 
 

@@ -93,6 +93,7 @@ class NoResult:
     usage: bool
     what: str
     kind: Literal["too_long", "failed"]
+    reason: str = ""
 
 
 async def warm(make: MakeLibrary, shape: Shape) -> Warm:
@@ -203,8 +204,7 @@ def measured(
     except TimeUp:
         result = none("too_long")
     except Exception as error:  # whatever a library raises is its result
-        print(f"{shape}: {error}", file=sys.stderr)
-        result = none("failed")
+        result = none("failed", f"{shape}: {error}")
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         gc.unfreeze()
