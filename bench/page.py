@@ -29,8 +29,23 @@ def filled(text: str, name: str, shown: str) -> str:
     return f"{before}{begin}\n\n{shown}\n\n{end}{after}"
 
 
+def check(text: str) -> None:
+    """See before all measuring that every benchmark has its place.
+
+    Raises:
+        SystemExit: naming what has none.
+    """
+    there = {path.stem for path in Path(__file__).parent.glob("*.py")} - {"page"}
+    if there != {*TABLES, *TEXTS}:
+        raise SystemExit(f"page.py does not know {there ^ {*TABLES, *TEXTS}}")
+    for name in there:
+        if text.count(f"<!-- {name}: begin -->") != 1 or text.count(f"<!-- {name}: end -->") != 1:
+            raise SystemExit(f"the page has no place for {name}")
+
+
 def main() -> None:
     page = Path(sys.argv[1])
+    check(page.read_text("utf-8"))
     for name in TABLES + TEXTS:
         output = printed(name)
         shown = output if name in TABLES else f"```text\n{output}\n```"

@@ -30,13 +30,15 @@ def counted(only: FunctionType | None = None) -> Generator[Work]:
             work.calls += 1
 
     gc.collect()
+    was_enabled = gc.isenabled()
     gc.disable()  # a collection runs the finalizers of garbage that others left
     sys.setprofile(count)
     try:
         yield work
     finally:
         sys.setprofile(None)
-        gc.enable()
+        if was_enabled:
+            gc.enable()
 
 
 def held_bytes(*roots: object) -> int:

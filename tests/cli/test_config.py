@@ -68,24 +68,24 @@ def test_a_file_that_is_no_text_is_refused_and_not_touched(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value"),
+    ("key", "value", "error"),
     [
-        ("colour", "x"),
-        ("model", ""),
-        ("model", " "),
-        ("model", "gpt-5"),
-        ("model", "openai"),
-        ("model", "openai:"),
-        ("model", "nobody:gpt-5"),
-        ("model", "openai-compatible:x"),
-        ("model", "openai-compatible:x@localhost"),
-        ("window", "many"),
-        ("window", "0"),
-        ("permission_preset", "root"),
+        ("colour", "x", InvalidSettingError),
+        ("model", "", InvalidSettingError),
+        ("model", " ", InvalidSettingError),
+        ("model", "gpt-5", UnknownModelError),
+        ("model", "openai", UnknownModelError),
+        ("model", "openai:", UnknownModelError),
+        ("model", "nobody:gpt-5", UnknownModelError),
+        ("model", "openai-compatible:x", InvalidSettingError),
+        ("model", "openai-compatible:x@localhost", InvalidSettingError),
+        ("window", "many", InvalidSettingError),
+        ("window", "0", InvalidSettingError),
+        ("permission_preset", "root", InvalidSettingError),
     ],
 )
-def test_what_cannot_be_set(file: Path, key: str, value: str) -> None:
-    with pytest.raises((InvalidSettingError, UnknownModelError)):
+def test_what_cannot_be_set(file: Path, key: str, value: str, error: type[Exception]) -> None:
+    with pytest.raises(error):
         write_setting(key, value)
     assert not file.exists()
 

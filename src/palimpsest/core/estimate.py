@@ -49,11 +49,7 @@ def text_bytes(text: str) -> int:
 def compact_json(value: Json) -> str:
     """Render JSON without spaces, keys in their own order; what UTF-8 cannot hold is escaped."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return json.dumps(value, separators=(",", ":"))
-    return text
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def tool_call_text(call_id: str, tool_name: str, arguments: Json) -> str:

@@ -15,15 +15,13 @@ from palimpsest.models.script import Reply
 from palimpsest.session.agent_session import AgentSession
 from palimpsest.session.host import SessionHost
 from palimpsest.session.manager import SessionManager
+from palimpsest.session.places import HOME_VARIABLE
 
 WINDOW = 16_000
 LEFT_TO_THE_PERSON = 4
 """Prompts at the end of the story that the person gives: whatever they say, the work goes on."""
 
 TITLE = "Ten days of the till (scripted: whatever you type, its next task runs)"
-
-HOME_VARIABLE = "PALIMPSEST_HOME"
-"""Names the data directory."""
 
 _ENCORES = 200
 _END = Reply(

@@ -19,6 +19,9 @@ Operation: TypeAlias = Literal["prompt", "compact", "restore", "flush", "configu
 Outcome: TypeAlias = Literal["idle", "success", "error", "cancelled"]
 
 
+Channel: TypeAlias = Literal["text", "thinking"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageStart:
     """A message of the history begins, at this index."""
@@ -30,10 +33,14 @@ class MessageStart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageUpdate:
-    """More of a reply arrived: text the person reads, or thinking."""
+    """More of a reply arrived: text the person reads, or thinking.
+
+    Of a character that came in halves the first waits for the second; one that stays alone comes
+    as U+FFFD right before ``message_end``.
+    """
 
     index: int
-    channel: Literal["text", "thinking"]
+    channel: Channel
     delta: str
     kind: Literal["message_update"] = "message_update"
 

@@ -81,16 +81,16 @@ def delete_session(path: Path, *, files: Files | None = None) -> None:
 
     Raises:
         SessionNotFoundError: there is no such file.
-        UnsupportedSessionError: it stands outside the data directory and is no session file; it
-            stays.
+        UnsupportedSessionError: it stands outside the data directory and is no session file of
+            this version; it stays.
         SessionLockedError: somebody works on it; it stays.
-        SaveFailedError: the operating system refused.
+        SaveFailedError: the operating system refused to read or to remove it.
     """
     files = files or Files()
     if not path.is_file():
         raise SessionNotFoundError(str(path))
-    _require_session(path, files)
     try:
+        _require_session(path, files)
         lock = SessionLock(path)
         try:
             for torn in path.parent.glob(f"{path.name}.torn-*"):

@@ -16,10 +16,10 @@ from palimpsest.core.errors import (
     SessionReadOnlyError,
     StoreClosedError,
 )
-from palimpsest.session.canonical import ChangedError, put_in_place, write_canonical
 from palimpsest.session.intake import Intake, Prepared
 from palimpsest.session.lock import SessionLock
 from palimpsest.session.store import Commit, Loaded, TornTail
+from palimpsest.storage.canonical import ChangedError, put_in_place, write_canonical
 from palimpsest.storage.codec import header_object
 from palimpsest.storage.files import Files
 from palimpsest.storage.framing import (

@@ -12,10 +12,13 @@ from platformdirs import user_data_path
 
 SUFFIX = ".jsonl"
 
+HOME_VARIABLE = "PALIMPSEST_HOME"
+"""Names the data directory, where the platform's is not wanted."""
+
 
 def data_directory() -> Path:
     """Give the data directory: ``PALIMPSEST_HOME``, else the platform's for this user."""
-    chosen = os.environ.get("PALIMPSEST_HOME")
+    chosen = os.environ.get(HOME_VARIABLE)
     return Path(chosen) if chosen else user_data_path("palimpsest", appauthor=False)
 
 

@@ -7,8 +7,8 @@ is new, and is stored step by step: a reply and the results of all its calls are
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import AsyncIterator, Callable, Iterable
-from typing import Literal, cast
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from typing import cast
 
 from pydantic_ai import Agent, AgentRun
 from pydantic_ai.capabilities import ProcessHistory
@@ -44,6 +44,7 @@ from palimpsest.formats.pydantic_ai import tool_return_text
 from palimpsest.models.overflow import silent_overflow
 from palimpsest.models.timeline import Timeline
 from palimpsest.session.events import (
+    Channel,
     MessageEnd,
     MessageStart,
     MessageUpdate,
@@ -83,6 +84,7 @@ class PromptRun:
         self._count_reply = count_reply
         self._tools: dict[str, str] = {}
         self._run: AgentRun[None, str] | None = None
+        # Messages of the agent's list that were taken in; and where in the history it begins.
         self._seen: int | None = None
         self._cut = 0
         self._results: dict[str, ToolReturnPart[object]] = {}
@@ -150,12 +152,11 @@ class PromptRun:
         if self._seen is None or cut == self._cut:
             return messages
         self._cut = cut
-        first = self._timeline.history[cut].parts
-        for index, message in enumerate(messages[: self._seen]):
-            if any(part is own for part in message.parts for own in first):
-                self._seen -= index
-                return messages[index:]
-        return messages
+        start = _index_of(self._timeline.history[cut], messages)
+        if start is None:  # a repaired or merged one; it is given as it was
+            return messages
+        self._seen -= start
+        return messages[start:]
 
     def _hold_results(self, batch: ModelRequest) -> None:
         """Keep what an interrupted batch gave until the step is closed, as one message."""
@@ -168,15 +169,13 @@ class PromptRun:
 
         What pydantic-ai added to the prompt's message is stored as a message of its own.
         """
-        prompt = self._timeline.history[-1]
-        for index in range(len(messages) - 1, -1, -1):
-            parts = messages[index].parts
-            if any(part is own for part in parts for own in prompt.parts):
-                added = [part for part in parts if isinstance(part, _DELTAS)]
-                if added:
-                    self._add(ModelRequest(parts=cast("list[ModelRequestPart]", added)))
-                return index + 1
-        return None
+        index = _index_of(self._timeline.history[-1], messages)
+        if index is None:
+            return None
+        added = [part for part in messages[index].parts if isinstance(part, _DELTAS)]
+        if added:
+            self._add(ModelRequest(parts=cast("list[ModelRequestPart]", added)))
+        return index + 1
 
     def _add(self, message: ModelMessage) -> None:
         if isinstance(message, ModelRequest):
@@ -196,10 +195,7 @@ class PromptRun:
     async def _follow_reply(self, stream: AgentStream[None, str]) -> None:
         index = len(self._timeline.history)
         started = False
-        arriving: dict[Literal["text", "thinking"], Pieces] = {
-            "text": Pieces(),
-            "thinking": Pieces(),
-        }
+        arriving: dict[Channel, Pieces] = {"text": Pieces(), "thinking": Pieces()}
         try:
             async for event in stream:
                 if not started:
@@ -286,6 +282,14 @@ class PromptRun:
                 )
             )
             yield interrupted
+
+
+def _index_of(stored: ModelMessage, messages: Sequence[ModelMessage]) -> int | None:
+    """Find a message of the history in the agent's list, where copies hold the same parts."""
+    for index in range(len(messages) - 1, -1, -1):
+        if any(part is own for part in messages[index].parts for own in stored.parts):
+            return index
+    return None
 
 
 def _storable(part: ModelRequestPart) -> ModelRequestPart:

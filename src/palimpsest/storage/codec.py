@@ -36,6 +36,11 @@ _RECORD_LISTS = {
     "checkpoints": "checkpoint",
     "restores": "restore",
 }
+KEYS_OF_PLACES = frozenset(
+    {"hash", "chunks", "totals", "skill_snapshots", "timings", *_RECORD_LISTS}
+)
+"""Keys of line 1 that are about messages at their places: they hold for this history only."""
+
 _OWN_KEYS = frozenset(
     {"format", "version", "id", "created", "updated", "totals", "chunks", "hash"}
     | {*_TEXTS, *_LISTS, *_RECORD_LISTS}

@@ -23,6 +23,12 @@ from palimpsest.core.record_codec import JsonObject
 COMMIT_PREFIX = b'{"kind":"commit",'
 """How a commit line begins; no message line does."""
 
+
+def is_commit(value: JsonObject) -> bool:
+    """Whether a line says what a commit line says."""
+    return value.get("kind") == "commit" and "digest" in value
+
+
 _HASH = re.compile(rb',"hash":"([0-9a-f]{64})"\}\n\Z')
 _HASH_BYTES = 76
 

@@ -18,7 +18,7 @@ from palimpsest.formats.content import EPOCH, as_count, as_record, as_text
 from palimpsest.formats.prompts import injected_parts, starts_turn
 from palimpsest.storage import codec
 from palimpsest.storage.files import Files
-from palimpsest.storage.framing import MalformedError, decode_message, load_object
+from palimpsest.storage.framing import MalformedError, decode_message, is_commit, load_object
 from palimpsest.storage.layout import Source
 from palimpsest.storage.scan import scan, stored_lines
 from palimpsest.transcripts import pydantic_ai
@@ -42,12 +42,6 @@ if TYPE_CHECKING:
 
 FORMAT = "palimpsest"
 
-_OF_MESSAGES = frozenset(
-    {"hash", "chunks", "totals", "skill_snapshots", "timings"}
-    | {"clearings", "trims", "checkpoints", "restores"}
-)
-"""Keys of line 1 about messages at their places, which are others in a view."""
-
 
 class _File(NamedTuple):
     """What stands in a session file.
@@ -69,7 +63,7 @@ class _File(NamedTuple):
 
 def is_line(line: Record) -> bool:
     """Whether a line is one that only session files have: line 1, or the end of a commit."""
-    return line.get("format") == codec.FORMAT or (line.get("kind") == "commit" and "digest" in line)
+    return line.get("format") == codec.FORMAT or is_commit(line)
 
 
 def read(path: Path) -> list[Built]:
@@ -77,6 +71,7 @@ def read(path: Path) -> list[Built]:
 
     Raises:
         NotARecordingError: it is of a version that cannot be read.
+        OSError: it cannot be read.
     """
     return load(path)[1]
 
@@ -86,6 +81,7 @@ def load(path: Path) -> tuple[list[Entry], list[Built]]:
 
     Raises:
         NotARecordingError: it is of a version that cannot be read.
+        OSError: it cannot be read.
     """
     file = _load(path)
     layout, numbers = file.found.layout, file.found.message_lines
@@ -99,7 +95,9 @@ def load(path: Path) -> tuple[list[Entry], list[Built]]:
         if message is None and number not in told:  # below another tool's line 1
             builder.problems.append(_lost(path, number, "the line is no message"))
     system = _add(builder, messages, layout.records)
-    head: Record = {key: item for key, item in file.header.items() if key not in _OF_MESSAGES}
+    head: Record = {
+        key: item for key, item in file.header.items() if key not in codec.KEYS_OF_PLACES
+    }
     values: list[Record] = [
         {} if message is None else load_object(line)
         for message, line in zip(messages, file.lines, strict=True)
@@ -279,16 +277,21 @@ def _add_record(
 
 def _call_id(messages: Sequence[ModelMessage | None], message: int, part: int) -> str:
     """The call whose result stands at a place; empty where none does, in a damaged file."""
-    parts = () if message >= len(messages) else getattr(messages[message], "parts", ())
-    found = parts[part] if part < len(parts) else None
-    return found.tool_call_id if isinstance(found, ToolReturnPart) else ""
+    found = messages[message] if message < len(messages) else None
+    if found is None or part >= len(found.parts):
+        return ""
+    result = found.parts[part]
+    return result.tool_call_id if isinstance(result, ToolReturnPart) else ""
 
 
 # --- writing -------------------------------------------------------------------------------------
 
 
 def _summary(text: str, replaced: Sequence[Json]) -> list[Json]:
-    """A request that nobody typed; a session that is gone on with begins with it."""
+    """A request that nobody typed; a session that is gone on with begins with it.
+
+    The first of what is replaced is line 1, the next the first message.
+    """
     system = pydantic_ai.system_parts(replaced[1] if len(replaced) > 1 else None)
     said: Record = {"part_kind": "user-prompt", "content": text, "timestamp": EPOCH.isoformat()}
     mark: Json = {"palimpsest": {"prompt": False}}

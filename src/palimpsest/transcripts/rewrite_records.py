@@ -155,8 +155,4 @@ def _messages_in(document: Json, format: str) -> _Holding:
 
 def _pretty(value: Json) -> str:
     text = json.dumps(value, ensure_ascii=False, indent=2)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return json.dumps(value, indent=2)
-    return text
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
