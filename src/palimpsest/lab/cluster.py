@@ -47,12 +47,12 @@ def cluster(
 ) -> Generator[Callable[[Item], Callable[[], list[Result]]]]:
     """Give a function that hands an item to a worker and returns what waits for its results.
 
-    A worker that is lost is no error: the scheduler gives its items to others. What has not been
-    taken when the block ends is cancelled.
+    A worker that is lost is no error: the scheduler gives its items to others. Where several were
+    lost over one item, or the scheduler was, taking its results raises ``WorkerLostError``. What
+    has not been taken when the block ends is cancelled.
 
     Raises:
         InvalidSettingError: no scheduler answers at the address.
-        WorkerLostError: several workers were lost over the same item, or the scheduler was.
     """
     try:
         client = _connect(address, set_as_default=False)

@@ -62,12 +62,12 @@ def run_at(
 ) -> Generator[Finished[Item, Result]]:
     """Do the work on every item somewhere, and give the results in the items' order.
 
-    Each item comes with a function that gives its results or raises the work's error. Whoever
+    Each item comes with a function that gives its results or raises the work's error, or
+    ``WorkerLostError`` where a process or a worker ended by itself, again and again. Whoever
     leaves the block early does not wait for what has been begun. Elsewhere than here, work, items
     and results are pickled.
 
     Raises:
-        WorkerLostError: a process or a worker ended by itself, again and again.
         MissingExtraError: the extra ``dask`` is not installed.
         InvalidSettingError: no scheduler answers at the address.
     """

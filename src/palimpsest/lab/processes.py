@@ -28,8 +28,7 @@ def processes(
 ) -> Generator[Callable[[Item], Callable[[], list[Result]]]]:
     """Give a function that hands an item to a process and returns what waits for its results.
 
-    Raises:
-        WorkerLostError: a process ended by itself.
+    Where a process ended by itself, that raises ``WorkerLostError``.
     """
     others = multiprocessing.active_children()
     executor = ProcessPoolExecutor(

@@ -154,7 +154,7 @@ class HistoryBuilder:
         self._system.append(text)
         self.set_aside("system")
 
-    def leads(self, entry: int, text: str) -> bool:
+    def take_leading_system(self, entry: int, text: str) -> bool:
         """Take a record of system text in front of all others; False where others stand before."""
         if len(self._system) < entry:
             return False

@@ -159,7 +159,9 @@ def read(path: Path, document: Json) -> list[Built]:
     builder = HistoryBuilder(path, range(len(messages)), has_lines=False)
     for index, item in enumerate(messages):
         message = as_record(item)
-        leads = is_system(message) and builder.leads(index, text_of(message.get("content")))
+        leads = is_system(message) and builder.take_leading_system(
+            index, text_of(message.get("content"))
+        )
         if not leads:
             _add(builder, index, message)
     name = [as_text(part) or compact_json(part) for part in (sample.get("id"), sample.get("epoch"))]

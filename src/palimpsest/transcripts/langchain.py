@@ -101,7 +101,10 @@ def read(path: Path, document: Json) -> list[Built]:
     for index, item in enumerate(messages):
         message = as_record(item)
         is_system = _kind(message) == "system"
-        if not (is_system and builder.leads(index, text_of(_fields(message).get("content")))):
+        if not (
+            is_system
+            and builder.take_leading_system(index, text_of(_fields(message).get("content")))
+        ):
             _add(builder, index, message)
     return [
         builder.build(

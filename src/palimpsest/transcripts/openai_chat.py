@@ -120,7 +120,10 @@ def add_messages(
         message = as_record(item)
         if except_role and message.get("role") == except_role:
             builder.set_aside(except_role)
-        elif not (is_system(message) and builder.leads(index, text_of(message.get("content")))):
+        elif not (
+            is_system(message)
+            and builder.take_leading_system(index, text_of(message.get("content")))
+        ):
             add_message(builder, index, item)
 
 

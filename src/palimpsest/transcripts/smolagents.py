@@ -126,7 +126,9 @@ class _Reader:
         self.end_reply()
         if role == "tool-response":
             self._add_result(index, text_of(content))
-        elif not (is_system(message) and self._builder.leads(index, text_of(content))):
+        elif not (
+            is_system(message) and self._builder.take_leading_system(index, text_of(content))
+        ):
             typed = role == "user" and not text_of(content).startswith(_INJECTED)
             shown = content_of(content) if content is not None else compact_json(message)
             self._builder.user(shown, [Origin(index)], EPOCH, typed=typed)

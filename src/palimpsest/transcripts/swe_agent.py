@@ -75,7 +75,7 @@ def _add_history(builder: HistoryBuilder, history: list[Json]) -> None:
             # The demonstration ends with a command whose output it does not show.
             awaited = ""
         in_demo = message.get("is_demo") is True
-        if role == "system" and builder.leads(index, text_of(message.get("content"))):
+        if role == "system" and builder.take_leading_system(index, text_of(message.get("content"))):
             continue
         if role == "assistant" and not message.get("tool_calls"):
             parts, awaited = _reply_parts(message, f"step-{index}")
