@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import pytest
+from pydantic_ai import Tool
 from pydantic_ai.exceptions import ModelAuthenticationError
 from pydantic_ai.messages import BinaryContent, ModelRequest, ModelResponse, ToolReturnPart
 
@@ -18,8 +20,13 @@ from palimpsest.core.errors import (
     UnknownCheckpointError,
 )
 from palimpsest.models.engine import EngineSettings
-from palimpsest.testing import Call, Gate, Reply
+from palimpsest.models.limits import LimitChoices
+from palimpsest.session.create import create_agent_session
+from palimpsest.session.manager import SessionManager
+from palimpsest.session.settings import SessionSettings
+from palimpsest.testing import Call, Gate, Reply, ScriptedModel
 from palimpsest.testing.provider_errors import authentication_failed
+from tests.session import helpers
 from tests.session.helpers import read, rig, work
 from tests.session.waiting import until
 
@@ -236,6 +243,86 @@ async def test_abort_inside_a_batch_keeps_what_was_finished() -> None:
     assert list(stored.messages) == list(found.session.messages)
     assert await found.session.prompt("go on") == "fine"
     assert found.tool_runs == ["quick"]
+
+
+async def test_a_result_answers_its_own_call_where_ids_come_again() -> None:
+    started = asyncio.Event()
+
+    async def deploy() -> str:
+        started.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    script = [
+        Reply(calls=(Call(tool="read", arguments={"name": "a", "characters": 3}, id="call_0"),)),
+        Reply(calls=(Call(tool="deploy", id="call_0"),)),
+    ]
+    found = await rig(script, tools={"deploy": deploy})
+    running = asyncio.ensure_future(found.session.prompt("one"))
+    await started.wait()
+    await found.session.abort()
+    await asyncio.gather(running, return_exceptions=True)
+    [result] = found.session.messages[-1].parts
+    assert isinstance(result, ToolReturnPart)
+    assert (result.tool_name, result.outcome) == ("deploy", "interrupted")
+
+
+async def test_cancelled_twice_it_has_settled_all_the_same() -> None:
+    started, gate = threading.Event(), threading.Event()
+
+    def block() -> str:
+        started.set()
+        gate.wait()
+        return "done"
+
+    found = await rig([Reply(calls=(Call(tool="block"),))], tools={"block": block})
+    running = asyncio.ensure_future(found.session.prompt("one"))
+    await asyncio.to_thread(started.wait)
+    for _ in range(2):
+        running.cancel()
+        await asyncio.sleep(0)
+    gate.set()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert found.session.state.operation is None
+    assert found.session.state.outcome == "cancelled"
+
+
+async def test_a_tool_that_was_found_stays_found_behind_a_summary() -> None:
+    """The agent reads off its own list which tools it has; what lasts stands above a summary."""
+
+    async def read(characters: int, name: str) -> str:
+        return name + "x" * characters
+
+    async def forecast(city: str) -> str:
+        """Forecast of the weather in a city."""
+        return f"sunny in {city}"
+
+    def ask(city: str) -> Reply:
+        return Reply(calls=(Call(tool="forecast", arguments={"city": city}),))
+
+    found = Call(tool="search_tools", arguments={"queries": ["weather"]})
+    long = [replace(helpers.read("file", 3_000), text=" really" * 500) for _ in range(12)]
+    script = [Reply(calls=(found,)), *long, ask("Rome"), Reply(text="."), ask("Oslo")]
+    session = await create_agent_session(
+        session_manager=SessionManager.in_memory(),
+        model=ScriptedModel([*script, Reply(text="done")], window=8_000),
+        tools=[read, Tool(forecast, defer_loading=True)],
+        settings=SessionSettings(
+            limits=LimitChoices(window=8_000, max_output=500), summarizer="extractive"
+        ),
+    )
+    async with session:
+        await session.prompt("one")
+        assert session.get_compactions()
+        assert await session.prompt("two") == "done"
+        answers = [
+            part.content
+            for message in session.messages
+            for part in message.parts
+            if isinstance(part, ToolReturnPart) and part.tool_name == "forecast"
+        ]
+    assert answers == ["sunny in Rome", "sunny in Oslo"]
 
 
 @pytest.mark.parametrize("approved", [True, False])

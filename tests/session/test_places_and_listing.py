@@ -33,7 +33,10 @@ def test_a_listing_goes_on_after_broken_files(tmp_path: Path) -> None:
     (tmp_path / "v9.jsonl").write_bytes(b'{"format":"palimpsest-session","version":9}\n')
     (tmp_path / "dir.jsonl").mkdir()
     edited = tmp_path / "edited.jsonl"
-    edited.write_bytes((tmp_path / "old.jsonl").read_bytes().replace(b'"A title"', b'"B"'))
+    old_text = (tmp_path / "old.jsonl").read_bytes()
+    edited.write_bytes(old_text.replace(b'"A title"', b'"B"'))
+    infinite = old_text.replace(b'"version":2', b'"version":2,"limit":Infinity')
+    (tmp_path / "infinite.jsonl").write_bytes(infinite)
     listed = list_sessions(tmp_path)
     assert [item.path.name for item in listed] == [
         "new.jsonl",
@@ -41,17 +44,19 @@ def test_a_listing_goes_on_after_broken_files(tmp_path: Path) -> None:
         "old.jsonl",
         "bad.jsonl",
         "dir.jsonl",
+        "infinite.jsonl",
         "v9.jsonl",
     ]
-    new, other, old, bad, folder, version = listed
+    new, other, old, bad, folder, no_json, version = listed
     assert new.kind == other.kind == old.kind == "session"
     assert (new.message_count, old.message_count, old.compactions) == (4, 12, 2)
     assert (old.header.title, other.header.title) == ("A title", "B")
     assert old.bytes == old.path.stat().st_size
-    assert bad.kind == folder.kind == version.kind == "broken"
-    assert [item.code for item in (bad, folder, version)] == [
+    assert bad.kind == folder.kind == no_json.kind == version.kind == "broken"
+    assert [item.code for item in (bad, folder, no_json, version)] == [
         "unsupported_session",
         "unreadable",
+        "broken_header",
         "unsupported_session",
     ]
     assert "version 9" in version.reason

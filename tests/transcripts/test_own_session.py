@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -176,3 +177,11 @@ def test_what_no_reader_shows_as_text_stays_as_json(tmp_path: Path) -> None:
     assert recording.system == "Rules\n\nMore rules"
     assert "instruction-delta" in outline(recording)[7]
     assert not recording.messages[7].is_prompt
+
+
+def test_times_that_no_clock_of_this_machine_has(tmp_path: Path) -> None:
+    path = tmp_path / "old.jsonl"
+    early = '"timestamp":"0001-01-01T00:00:00"'
+    path.write_text(re.sub(r'"timestamp":"[^"]*"', early, own_session().closed))
+    [recording] = read_recordings(path)
+    assert {item.kind for item in recording.compactions} == {"summary", "clearing"}

@@ -21,6 +21,7 @@ from palimpsest.web.frames import MOST_FRAMES
 from palimpsest.web.server import (
     DEFAULT_PORT,
     DRAIN_S,
+    CannotListenError,
     PortTakenError,
     listen,
     reachable,
@@ -316,5 +317,8 @@ async def test_a_taken_port_is_said_and_stepped_over() -> None:
     with listen("127.0.0.1", None) as first, listen("127.0.0.1", None) as second:
         taken = first.getsockname()[1]
         assert DEFAULT_PORT <= taken < second.getsockname()[1]
+        for host in ("", " ", "h\udcff"):
+            with pytest.raises(CannotListenError, match="--host"):
+                listen(host, None)
         with pytest.raises(PortTakenError, match=f"Port {taken} of 127"):
             listen("127.0.0.1", taken)

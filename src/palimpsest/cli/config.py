@@ -85,8 +85,8 @@ def write_setting(key: str, value: str, path: Path | None = None) -> None:
         literal = str(int(value))
     elif key == "permission_preset":
         permission_preset(value or "none")
-    elif not value.strip():
-        raise InvalidSettingError(key, value, "a name, as provider:model")
+    elif not value or " " in value or not value.isprintable():
+        raise InvalidSettingError(key, value, "a name without blanks, as provider:model")
     else:
         missing_for(value)
     _rewrite(key, f"{key} = {literal}\n", path or config_path())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from datetime import datetime
 from functools import cache
 from operator import is_not
@@ -61,7 +61,8 @@ def _encodable(value: object) -> object:
             return dict(pairs) if _differ(changed, flat) else mapping
         case _:
             part = cast("Any", value)
-            found = {name: getattr(part, name) for name in _field_names(part.__class__)}
+            names = _field_names(cast("Hashable", type(part)))
+            found = {name: getattr(part, name) for name in names}
             changed = [_encodable(item) for item in found.values()]
             if not _differ(changed, [*found.values()]):
                 return part
@@ -69,9 +70,9 @@ def _encodable(value: object) -> object:
 
 
 @cache
-def _field_names(kind: type) -> tuple[str, ...]:
+def _field_names(kind: Hashable) -> tuple[str, ...]:
     """Give the fields that a dataclass is made of; none of any other class."""
-    if not dataclasses.is_dataclass(kind):
+    if not isinstance(kind, type) or not dataclasses.is_dataclass(kind):
         return ()
     return tuple(field.name for field in dataclasses.fields(kind) if field.init)
 

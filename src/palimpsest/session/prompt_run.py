@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from itertools import takewhile
 from typing import cast
 
 from pydantic_ai import Agent, AgentRun
@@ -39,6 +40,7 @@ from pydantic_graph import End
 
 from palimpsest.core.view import REPAIR_TEXT
 from palimpsest.formats.encodable import Pieces, encodable
+from palimpsest.formats.projection import project
 from palimpsest.formats.prompts import mark, mark_truncated
 from palimpsest.formats.pydantic_ai import tool_return_text
 from palimpsest.models.overflow import silent_overflow
@@ -97,9 +99,10 @@ class PromptRun:
     async def run(self, agent: Agent[None, str], model: Model) -> str:
         """Run until the model answers without calling a tool; give that answer."""
         self._cut = self._timeline.view.cut
+        tail = self._timeline.history[self._cut :]
         run_of = agent.iter(
             None,
-            message_history=self._timeline.history[self._cut :],
+            message_history=[*self._lasting(), *tail],
             model=model,
             usage_limits=_NO_LIMITS,
             capabilities=[ProcessHistory[None](self._live_tail)],
@@ -117,7 +120,7 @@ class PromptRun:
                 node = await run.next(node)
                 self.take_in()
         await self._journal.save()
-        return node.data.output
+        return encodable(node.data.output)
 
     async def save_step(self) -> None:
         """Store the step that is complete; called before every main request."""
@@ -140,6 +143,7 @@ class PromptRun:
             if isinstance(message, ModelRequest) and message.state == "interrupted":
                 self._hold_results(message)
             elif message.parts:
+                self._results.clear()  # of an earlier step; a provider may use its ids again
                 self._add(message)
         self._seen = len(messages)
 
@@ -155,8 +159,14 @@ class PromptRun:
         start = _index_of(self._timeline.history[cut], messages)
         if start is None:  # a repaired or merged one; it is given as it was
             return messages
-        self._seen -= start
-        return messages[start:]
+        lasting = self._lasting()
+        self._seen += len(lasting) - start
+        return [*lasting, *messages[start:]]
+
+    def _lasting(self) -> list[ModelMessage]:
+        """Give what stands above the summary: the agent reads its instructions and tools off it."""
+        folded = takewhile(lambda row: row.kind != "summary", self._timeline.view.settled_rows())
+        return project(self._timeline.history, folded) if self._cut else []
 
     def _hold_results(self, batch: ModelRequest) -> None:
         """Keep what an interrupted batch gave until the step is closed, as one message."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any, TypeVar, cast
 
@@ -55,7 +56,10 @@ class OneAtATime:
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
-            await self.abort()
+            self._scope.cancel()
+            while not task.done():
+                with suppress(asyncio.CancelledError):  # again: it is being aborted already
+                    await asyncio.wait([task])
             raise
 
     async def abort(self) -> None:

@@ -77,6 +77,10 @@ def dump_json(value: Json) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
+def _refuse_constant(name: str) -> None:
+    raise ValueError(name)  # NaN and Infinity are Python's, not JSON's
+
+
 def load_object(line: bytes) -> JsonObject:
     """Read a line as a JSON object.
 
@@ -84,7 +88,7 @@ def load_object(line: bytes) -> JsonObject:
         MalformedError: it is none.
     """
     try:
-        value: object = json.loads(line)
+        value: object = json.loads(line, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         raise MalformedError("is not JSON") from None
     if not isinstance(value, dict):

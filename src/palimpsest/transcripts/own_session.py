@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, timedelta
 from typing import TYPE_CHECKING, NamedTuple, assert_never
 
 from pydantic_ai.messages import ModelRequest, ModelResponse, ToolReturnPart
@@ -243,7 +244,11 @@ def _earliest(record: StoredDecision) -> int:
 def _made_ms(message: ModelMessage | None) -> int | None:
     """When a request was made, in milliseconds; a reply has the time of another machine."""
     at = message.timestamp if isinstance(message, ModelRequest) else None
-    return None if at is None else int(at.timestamp() * 1000)
+    if at is None:
+        return None
+    # Not ``timestamp``: it asks the machine's time zone about times without one.
+    aware = at if at.tzinfo else at.replace(tzinfo=UTC)
+    return (aware - EPOCH) // timedelta(milliseconds=1)
 
 
 def _add_record(

@@ -50,6 +50,8 @@ def listen(host: str, port: int | None) -> socket.socket:
         PortTakenError: the port is in use, or none of those tried is free.
         CannotListenError: the host is none of this machine, or the port is not for everybody.
     """
+    if not host.strip() or host != host.encode("utf-8", "replace").decode():
+        raise CannotListenError(f"Cannot listen on {host!r}: name an address with --host.")
     ports = range(DEFAULT_PORT, DEFAULT_PORT + PORTS_TRIED) if port is None else [port]
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for candidate in ports:
