@@ -123,13 +123,15 @@ def _floats() -> array[float]:
 
 
 def _brief(session: Replayed) -> _Brief:
-    own = len(session.recorded_compactions)
+    kinds = [made.kind for made in session.recorded_compactions]
+    summaries, clearings = kinds.count("summary"), kinds.count("clearing")
     facts = [
         count(session.messages, "message"),
         count(session.results, "result"),
         *([count(session.images, "image")] if session.images else []),
         *([f"{session.interrupted:,} interrupted"] if session.interrupted else []),
-        *([f"compacted by its own agent {own}×"] if own else []),
+        *([f"compacted by its own agent {summaries}×"] if summaries else []),
+        *([f"outputs cleared by it {clearings}×"] if clearings else []),
     ]
     return _Brief(
         title=f"{Path(session.path).name} · {session.format} · {session.model or 'no model named'}",
