@@ -60,7 +60,7 @@ test: $(READY) $(PAGE) ## All tests but the soak; branch coverage ≥ 95 %, of t
 	$(BIN)/coverage report --fail-under=99 --include='src/palimpsest/core/*'
 
 # Two halves of about the same length, a core each.
-HALF := tests/session tests/cli tests/integrations tests/lab tests/transcripts
+HALF := tests/session tests/cli tests/integrations tests/lab
 half-named:
 	@env -u MAKEFLAGS -u MFLAGS $(BIN)/coverage run -m pytest $(HALF)
 
