@@ -70,3 +70,10 @@ def _same_times(given: ModelMessage, expected: ModelMessage) -> list[Any]:
             if hasattr(old, name):
                 object.__setattr__(new, name, getattr(old, name))
     return list(expected.parts)
+
+
+def test_what_only_says_that_it_is_a_dataclass_is_passed_on() -> None:
+    proxied = {"__class__": property(lambda _: UserPromptPart), "content": "\ud800"}
+    proxy: object = type("Proxy", (), proxied)()
+    assert isinstance(proxy, UserPromptPart)
+    assert encodable([proxy])[0] is proxy

@@ -267,6 +267,12 @@ async def test_a_result_answers_its_own_call_where_ids_come_again() -> None:
     assert (result.tool_name, result.outcome) == ("deploy", "interrupted")
 
 
+async def test_an_answer_in_half_characters_is_given_whole() -> None:
+    found = await rig([Reply(text=("a\ud83d", "\ude00b"))])
+    assert await found.session.prompt("one") == "a\U0001f600b"
+    assert "".join(event.delta for event in found.of("message_update")) == "a\U0001f600b"
+
+
 async def test_cancelled_twice_it_has_settled_all_the_same() -> None:
     started, gate = threading.Event(), threading.Event()
 
